@@ -4,13 +4,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Metrics } from './metrics.ts';
 import { respond, type OwnResponse } from './respond.ts';
 
-/** `detail`: a sentence for an operator. `isTolerated`: what failed does not keep the process from being ready. */
+/**
+ * Result of a check. `detail` is a sentence for an operator. `isTolerated`: what failed does not keep the process from
+ * being ready.
+ */
 export type CheckResult = { readonly ok: boolean; readonly isTolerated?: boolean; readonly detail: string };
 
 /** A check that throws counts as failed. */
 export type Check = { readonly name: string; readonly run: () => CheckResult | Promise<CheckResult> };
 
-/** `/livez` answers whenever the event loop does; `/readyz` is 503 while any check fails, `?verbose` says which and why. */
+/**
+ * Serves the admin endpoints. `/livez` answers whenever the event loop does; `/readyz` is 503 while any check fails,
+ * `?verbose` says which and why.
+ */
 export function createAdmin(
   metrics: Pick<Metrics, 'text' | 'contentType'>,
   checks: readonly Check[],

@@ -10,9 +10,9 @@ import { respond } from './respond.ts';
 
 /** Watches the events of a response. An object and not two listeners: a connection has one for all of its responses. */
 export type ResponseWatcher = {
-  /** Called when the last byte was handed to the socket. */
+  /** Hears that the last byte was handed to the socket. */
   onFinish(): void;
-  /** Called when nothing more happens on the response. */
+  /** Hears that nothing more happens on the response. */
   onClose(): void;
 };
 
@@ -23,7 +23,7 @@ export type ListenerHandlers = {
   readonly upgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 };
 
-/** What the connections of one listener share. */
+/** State that the connections of one listener share. */
 export type ListenerState = {
   readonly name: string;
   readonly handlers: ListenerHandlers;
@@ -59,7 +59,7 @@ export class ClientConnection {
   private upgraded = false;
   /** The connection has not brought a request yet. */
   isFresh = true;
-  /** What the parser found wrong after the current request. */
+  /** Fault that the parser found after the current request. */
   private refusal: RefusalKind | undefined;
   private readonly onResponseFinish = (): void => this.current?.watcher?.onFinish();
   private readonly onResponseClose = (): void => {
@@ -67,7 +67,7 @@ export class ClientConnection {
     this.next();
     watcher?.onClose();
   };
-  /** Bytes that had passed either way at the last look, and since when they have not become more. */
+  /** Number of bytes that had passed either way at the last look, and time since which there are no more. */
   private bytes = 0;
   private idleSince = performance.now();
 
@@ -83,7 +83,7 @@ export class ClientConnection {
 
   accept(req: IncomingMessage, res: ServerResponse): void {
     this.isFresh = false;
-    // Behind the last answer of a connection nothing is handled: its response could not be sent.
+    // No request is handled behind the last answer of a connection: its response could not be sent.
     if (this.refusal !== undefined || this.socket.writableEnded) res.destroy();
     else if (this.current === undefined) this.handle({ req, res, watcher: undefined });
     else if (this.queue.length < PIPELINED) this.queue.push({ req, res, watcher: undefined });
@@ -122,7 +122,7 @@ export class ClientConnection {
   /** Handles that the parser gave the connection up. */
   onParserError(error: ParserError): void {
     const { socket, current } = this;
-    // Behind the last answer whatever comes is dropped.
+    // A request behind the last answer is dropped.
     if (this.refusal !== undefined || socket.writableEnded) return;
     this.refusal = refusalOf(error);
     socket.pause();
@@ -133,7 +133,7 @@ export class ClientConnection {
       if (current.res.headersSent) socket.destroy();
       else this.refuse(this.refusal);
     }
-    // Else an earlier request is being answered: `next` refuses when that is through.
+    // An earlier request is being answered otherwise: `next` refuses when that is through.
   }
 
   /** Closes the connection if nothing moves on it any more; called now and then. */
@@ -144,7 +144,7 @@ export class ClientConnection {
       this.bytes = bytes;
       this.idleSince = now;
     } else if (now - this.idleSince >= (current === undefined ? KEEP_ALIVE_MS : this.listener.idleMs)) {
-      // Else we or the upstream take long, and both have time-outs of their own.
+      // A stalled upload is the client's; else we or the upstream take long, and both have time-outs of their own.
       const uploadStopped = current !== undefined && !current.req.complete && current.req.readableFlowing === true;
       if (current === undefined || uploadStopped || socket.writableLength > 0) socket.destroy();
     }
@@ -194,12 +194,12 @@ export class ClientConnection {
     this.current = undefined;
     if (socket.destroyed || socket.writableEnded) return;
     const next = this.queue.shift();
-    // Whatever is wrong comes after the requests that were read whole.
+    // A fault is told after the requests that were read whole.
     if (this.refusal !== undefined && next?.req.complete !== true) {
       this.refuse(this.refusal);
       return;
     }
-    // Answered before the whole request was read: what follows is thrown away, but not for ever.
+    // The answer left before the whole request was read: what follows is thrown away, but not for ever.
     if (req?.complete === false) setTimeout(destroyIfIncomplete, listener.lingerMs, req).unref();
     if (next !== undefined) this.handle(next);
     else if (listener.phase === 'closing') socket.destroySoon();

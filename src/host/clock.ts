@@ -3,9 +3,9 @@
 import { randomFillSync } from 'node:crypto';
 
 export type Clock = {
-  /** Milliseconds since the epoch. */
+  /** Time in milliseconds since the epoch. */
   readonly now: () => number;
-  /** Milliseconds that only ever grow, for durations. */
+  /** Time for durations, in milliseconds that only ever grow. */
   readonly monotonic: () => number;
 };
 
@@ -20,7 +20,7 @@ export const systemSchedule: Schedule = (ms, run) => {
   return () => clearTimeout(timer);
 };
 
-/** `size` fresh random bytes. */
+/** Draws `size` fresh random bytes. */
 export type Random = (size: number) => Buffer;
 
 /**
@@ -80,7 +80,7 @@ type Loop = {
   readonly afterTurn: (run: () => void) => void;
   /** Events that sockets, threads and the like have brought so far. */
   readonly events: () => number;
-  /** Milliseconds that only ever grow. */
+  /** Clock that only ever grows, in milliseconds. */
   readonly now: () => number;
 };
 
@@ -90,7 +90,7 @@ const eventLoop: Loop = {
   now: systemClock.monotonic,
 };
 
-/** `maxMs`: how long something waits while every turn of the loop brings events. */
+/** Makes a wait for an idle moment. `maxMs` bounds it while every turn of the loop brings events. */
 export function createWhenIdle(maxMs: number, { afterTurn, events, now }: Loop = eventLoop): WhenIdle {
   return (run) => {
     const latest = now() + maxMs;

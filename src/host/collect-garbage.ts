@@ -8,6 +8,6 @@ export function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('globalThis.gc');
   setFlagsFromString('--no-expose-gc');
-  // Any other kind of collection leaves the young generation as large as the start made it.
+  // Other kinds of collection leave the young generation as large as the start made it.
   if (typeof collect === 'function') collect({ type: 'major', flavor: 'last-resort' });
 }

@@ -8,10 +8,10 @@ import { http } from './node-http.ts';
 
 export type Control = { readonly close: () => Promise<void> };
 
-/** What stands at `path`, to be written as JSON; undefined: nothing. */
+/** Finds what stands at `path`, to be written as JSON; undefined: nothing. */
 export type Answering = (path: string) => Promise<unknown>;
 
-/** Bytes of a socket's name, Linux's 108 less the end; macOS has 104. */
+/** Length of a socket's name in bytes, Linux's 108 less the end; macOS has 104. */
 const MOST_BYTES = 103;
 const ASK_MS = 5_000;
 const MOST_ANSWER = 16 * 1024 * 1024;
@@ -42,7 +42,7 @@ export async function openControl(file: string, answer: Answering): Promise<Cont
   };
 }
 
-/** Undefined if no process answers, `{ status, body }` of what was said otherwise. */
+/** Asks the process at `file`. Undefined if none answers, else `{ status, body }` of what was said. */
 export function askControl(
   file: string,
   target: string,
@@ -89,7 +89,7 @@ function end(res: ServerResponse, status: number, value: unknown): void {
 function listen(server: Server, name: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    // From its first moment on it is its owner's alone; bound before this call returns.
+    // The socket is its owner's alone from its first moment on: it is bound before this call returns.
     const mask = process.umask(0o177);
     try {
       server.listen(name, () => {

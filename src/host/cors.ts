@@ -1,7 +1,7 @@
 // Cross-origin access: only for origins that the configuration names, and never with cookies, which nothing here knows.
 
 type CorsPolicy = {
-  /** `*` stands for any. */
+  /** Origins that may ask; `*` stands for any. */
   readonly origins: readonly string[];
   /** Names of response headers that a page may read. */
   readonly exposed: string;
@@ -17,7 +17,7 @@ export function corsHeaders(origin: string | undefined, { origins, exposed }: Co
   return ['Vary', 'Origin', 'Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', exposed];
 }
 
-/** What a response to a preflight adds: the methods of the path, and the request headers that a page may send. */
+/** Headers of a response to a preflight: the methods of the path, and the request headers that a page may send. */
 export function preflightHeaders(methods: string, headers: string): readonly string[] {
   return [
     ...['Access-Control-Allow-Methods', methods, 'Access-Control-Allow-Headers', headers],

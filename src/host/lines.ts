@@ -4,13 +4,16 @@
 import { WHOLE_BYTES } from './standard-output.ts';
 
 type GatheredLines = {
-  /** `atOnce`: what a process that stops in the next moment would have wanted to say; whatever waits goes first. */
+  /**
+   * Writes a line. `atOnce` is for what a process that stops in the next moment would have wanted to say; whatever
+   * waits goes first.
+   */
   readonly write: (text: string, atOnce?: boolean) => void;
   /** Writes now what waits: for the end of the process. */
   readonly flush: () => void;
 };
 
-/** `atEnd` runs what it is given at the end of the turn. */
+/** Gathers lines. `atEnd` runs what it is given at the end of the turn. */
 export function gatherLines(
   write: (text: string) => void,
   atEnd: (run: () => void) => void = setImmediate,

@@ -1,6 +1,7 @@
-// One line per event on standard output: JSON with ts (RFC 3339, UTC), level, msg, then fields, or what a renderer makes of
-// the same. Values of fields whose name says that they are secret are replaced, wherever they come from: a log must never be
-// where a credential leaks. Where several processes write to one place, values are cut so that a line leaves in one write.
+// Writes one line per event on standard output: JSON with ts (RFC 3339, UTC), level, msg, then fields, or what a
+// renderer makes of the same. Values of fields whose name says that they are secret are replaced, wherever they come
+// from: a log must never be where a credential leaks. If several processes write to one place, values are cut so that a
+// line leaves in one write.
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -8,9 +9,9 @@ export type Log = {
   readonly [level in LogLevel]: (msg: string, fields?: LogFields) => void;
 } & { readonly enabled: (level: LogLevel) => boolean };
 
-/** One event as text: `fields` in their order, secrets replaced. */
+/** Event before it is text: `fields` in their order, secrets replaced. */
 export type LogEntry = {
-  /** Milliseconds since the epoch. */
+  /** Time in milliseconds since the epoch. */
   readonly at: number;
   readonly level: LogLevel;
   readonly msg: string;
@@ -25,15 +26,15 @@ const SECRET =
 
 const HIDDEN = '[redacted]';
 
-/** Bytes of a line, where other processes write to the same place. */
+/** Length of a line in bytes, if other processes write to the same place. */
 const MOST_BYTES = 4_000;
-/** What values are cut to, the first of these that is enough. */
+/** Lengths that values are cut to: the first of these that is enough. */
 const CUTS: readonly number[] = [2048, 1024, 512, 256, 128, 64, 32, 16, 8];
 
 /**
- * `level` as a function if it may change while the program runs. `write` is told whether a line is to leave at once:
- * warnings and errors are. `render`, asked at each line, is for people; undefined: JSON. `worker`: which of several processes
- * this is, a field of each line; undefined: the only one.
+ * Makes a log. `level` is a function if it may change while the program runs. `write` is told whether a line is to
+ * leave at once: warnings and errors are. `render`, asked at each line, is for people; undefined: JSON. `worker` says
+ * which of several processes this is, a field of each line; undefined: the only one.
  */
 export function createLog(
   level: LogLevel | (() => LogLevel),
@@ -64,7 +65,7 @@ export function createLog(
 
 type Event = Omit<LogEntry, 'fields'> & { readonly fields: LogFields };
 
-/** What `lineOf` makes of `event`, with values as long as the line may be. */
+/** Makes the line of `event` by `lineOf`, with values as long as the line may be. */
 function fitted(event: Event, lineOf: (event: Event, most?: number) => string): string {
   const whole = lineOf(event);
   if (whole.length * 3 <= MOST_BYTES || Buffer.byteLength(whole) <= MOST_BYTES) return whole;

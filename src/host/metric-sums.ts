@@ -3,12 +3,12 @@
 // worker.
 import { addDecimals, readDecimal, writeDecimal, writeFamilies, type Family, type FamilyValue } from './metrics.ts';
 
-/** How gauges of several processes become one; what is not named is summed up. */
+/** Rules by which gauges of several processes become one; a gauge without one is summed up. */
 export type Merging = Readonly<Record<string, 'max' | 'min'>>;
 
 export type Reporter = () => Promise<readonly Family[]>;
 
-/** `omitted`: full names of metrics that another process tells. Never called twice at a time. */
+/** Makes a reporter. `omitted`: full names of metrics that another process tells. Never called twice at a time. */
 export function createReporter(families: () => Promise<readonly Family[]>, omitted: ReadonlySet<string>): Reporter {
   const told = new Map<string, FamilyValue['value']>();
   const changesOf = ({ name, type, values }: Family): FamilyValue[] => {
@@ -21,7 +21,7 @@ export function createReporter(families: () => Promise<readonly Family[]>, omitt
       return { change: { ...value, value: change }, isNews: before === undefined || Number(change) !== 0 };
     });
     const news = changes.filter(({ isNews }) => isNews);
-    // All buckets, so that they keep their order.
+    // A changed histogram reports all buckets, so that they keep their order.
     return (type === 'histogram' && news.length > 0 ? changes : news).map(({ change }) => change);
   };
   return async () =>
@@ -33,7 +33,7 @@ export function createReporter(families: () => Promise<readonly Family[]>, omitt
 }
 
 export type MetricSums = {
-  /** `worker`: undefined if it is gone, and its gauges with it. */
+  /** Adds a report; `worker` undefined: the worker is gone, and its gauges with it. */
   readonly add: (worker: number | undefined, report: readonly Family[]) => void;
   /** Forgets the gauges of a worker; what it counted stays. */
   readonly forget: (worker: number) => void;
@@ -44,7 +44,7 @@ type MetricSumsOptions = {
   /** Families of the process that is scraped. */
   readonly own: () => Promise<readonly Family[]>;
   readonly merging: Merging;
-  /** What the values of a label become, by its name, so that several processes have no more of them than one. */
+  /** Rules by which a label's values are folded, by its name: several processes have no more of them than one. */
   readonly folds: Readonly<Record<string, (value: string) => string>>;
 };
 

@@ -12,7 +12,7 @@ import {
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** `units / 10^scale`. */
+/** Decimal number as `units / 10^scale`. */
 export type Decimal = { readonly units: bigint; readonly scale: number };
 
 /** The child for these label values, in the order of the label names; made once, then only looked up. */
@@ -33,7 +33,7 @@ export type Metrics = {
     labels: readonly string[],
     read: (set: (values: Labels, value: number) => void) => void | Promise<void>,
   ) => void;
-  /** Observed values as exact decimals: a float cannot hold a sum of money. */
+  /** Adds a metric of exact decimals: a float cannot hold a sum of money. */
   readonly exact: (
     kind: 'counter' | 'gauge',
     name: string,
@@ -41,7 +41,7 @@ export type Metrics = {
     labels: readonly string[],
     read: (set: (values: Labels, value: Decimal) => void) => void,
   ) => void;
-  /** All of them as they are now. */
+  /** Lists all families as they are now. */
   readonly families: () => Promise<readonly Family[]>;
   readonly text: () => Promise<string>;
   readonly contentType: string;
@@ -68,9 +68,9 @@ const BUCKETS = [
 ];
 
 /**
- * How the library looks at the event loop. By default it wakes an idle process a hundred times a second, which costs
- * more than all else that such a process does. At ten times a second it still sees every pause that matters. What it
- * measures for the metrics that are taken out below never wakes.
+ * Settings of the library's look at the event loop. By default it wakes an idle process a hundred times a second, which
+ * costs more than all else that such a process does. At ten times a second it still sees every pause that matters. What
+ * it measures for the metrics that are taken out below never wakes.
  */
 const EVENT_LOOP = { eventLoopMonitoringPrecision: 100, eventLoopUtilizationTimeout: 2 ** 31 - 1 };
 
@@ -102,7 +102,7 @@ export function createMetrics(): Metrics {
   ];
   return {
     counter: (name, help, labels) => {
-      // Counted here and handed over at a scrape: a request only adds to a number.
+      // Counts are kept here and handed over at a scrape: a request only adds to a number.
       const handOver: (() => void)[] = [];
       const collect = (): void => handOver.forEach((hand) => hand());
       const counter = new Counter<string>({ ...common(name, help, labels), collect });
@@ -232,7 +232,7 @@ type Values = MetricValueWithName<string>[];
 
 type Series = {
   readonly labels: Labels;
-  /** One per bucket, not cumulative, and one for what is longer than all of them. */
+  /** Numbers of values by bucket, not cumulative, with one more for values beyond the last. */
   readonly counts: Float64Array;
   sum: number;
 };
@@ -281,7 +281,7 @@ class CountedHistogram extends Histogram<string> {
     return this.getForPromString();
   }
 
-  /** What the registry asks a histogram for. */
+  /** Answers what the registry asks a histogram for. */
   async getForPromString(): Promise<MetricObjectWithValues<MetricValueWithName<string>>> {
     const { name, help } = this.#about;
     return { name, help, type: 'histogram', aggregator: 'sum', collect: () => undefined, values: this.#read() };

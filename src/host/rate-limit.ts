@@ -13,7 +13,7 @@ export type RateLimit = {
 
 type RateLimitOptions = {
   readonly perMinute: number;
-  /** What a full bucket holds: so many may happen at once. */
+  /** Size of a full bucket: so many may happen at once. */
   readonly burst: number;
   /** Keys that are remembered, at most. */
   readonly keys: number;
@@ -28,7 +28,7 @@ export function createRateLimit({ perMinute, burst, keys }: RateLimitOptions, mo
   const toleratedMs = (burst - 1 + FORGIVEN) * everyMs;
   const fullAt = new LRUCache<string, number>({ max: Math.max(1, keys) });
 
-  /** When the bucket of `key` is full again, not before `now`. */
+  /** Time at which the bucket of `key` is full again, not before `now`. */
   const look = (key: string, now: number): number => Math.max(fullAt.get(key) ?? now, now);
 
   return {

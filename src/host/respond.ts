@@ -10,7 +10,10 @@ export type OwnResponse = {
   readonly body: string | Buffer;
   /** Length of `body` as UTF-8, if it is known; otherwise it is counted. */
   readonly bodyBytes?: number;
-  /** `headers` as they go over the wire, each line ended: of parts that cannot break a head, so they are not checked. */
+  /**
+   * Lines of further headers as they go over the wire, each line ended: made of parts that cannot break a head, so they
+   * are not checked.
+   */
   readonly lines?: string | undefined;
 };
 

@@ -17,7 +17,7 @@ export type ListenerOptions = {
   readonly name: string;
   readonly listen: { readonly host: string; readonly port: number };
   readonly limits: {
-    /** Bytes of request line and headers; one more is 431, or 414 if the target alone is longer. */
+    /** Limit of request line and headers in bytes; one more is 431, or 414 if the target alone is longer. */
     readonly headers: number;
     /** Connections at a time; one more is closed at once. */
     readonly connections: number;
@@ -41,8 +41,8 @@ export type Listener = {
   /** Rejects if the port cannot be bound. */
   readonly start: () => Promise<{ readonly address: string; readonly port: number }>;
   /**
-   * From now on answers carry `Connection: close`; after `delayMs` nothing is accepted any more and idle connections are
-   * closed; `totalMs` after the call what is left is destroyed. Resolves when all are closed.
+   * Drains the listener. From now on answers carry `Connection: close`; after `delayMs` nothing is accepted any more
+   * and idle connections are closed; `totalMs` after the call what is left is destroyed. Resolves when all are closed.
    */
   readonly drain: (delayMs: number, totalMs: number) => Promise<void>;
   /** Makes answers carry `Connection: close` from now on. */
@@ -83,7 +83,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
 
   return {
     start: () => listen(server, options),
-    // What looks after slow headers begins with it.
+    // The watch for slow headers begins with this event.
     open: () => void server.emit('listening'),
     take: (socket) => {
       if (connections.size >= limits.connections) {
@@ -91,7 +91,7 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
         socket.destroy();
         return;
       }
-      // As of sockets that the server accepts itself.
+      // The socket is set as those that the server accepts itself.
       socket.allowHalfOpen = true;
       server.emit('connection', socket);
     },
@@ -120,13 +120,13 @@ export function createListener(options: ListenerOptions, handlers: ListenerHandl
   };
 }
 
-/** `takesUpgrade`: whether a request becomes an upgrade; else it is a request like others. */
+/** Makes the server. `takesUpgrade` tells whether a request becomes an upgrade; else it is a request like others. */
 function createServer({ limits, timeouts }: ListenerOptions, takesUpgrade: (req: IncomingMessage) => boolean): Server {
   const server = http.createServer({
     // Set here, so that --insecure-http-parser cannot weaken it.
     httpValidation: 'strict',
     maxHeaderSize: limits.headers,
-    // Answered by us, with a body that says why.
+    // A missing Host is answered by us, with a body that says why.
     requireHostHeader: false,
     headersTimeout: timeouts.headersMs,
     // A large upload takes as long as it takes; one that stops is ended by the idle time-out.
@@ -172,7 +172,8 @@ export function responseOn(req: IncomingMessage, socket: Socket): ServerResponse
   res.on('finish', () => {
     res.detachSocket(socket);
     process.nextTick(() => res.emit('close'));
-    // Bytes that were sent in the hope of a tunnel are read and dropped; left unread they would turn the end into a reset.
+    // The bytes that were sent in the hope of a tunnel are read and dropped; left unread they would turn the end into a
+    // reset.
     socket.resume();
     socket.destroySoon();
   });

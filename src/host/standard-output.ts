@@ -10,13 +10,13 @@ type StandardOutput = {
 };
 
 type StandardOutputDeps = {
-  /** How many of `bytes` were taken; throws EAGAIN if none is for now. */
+  /** Writes some of `bytes` and returns how many; throws EAGAIN if none can be taken for now. */
   readonly writeBytes: (bytes: Uint8Array) => number;
   readonly later: (run: () => void) => void;
   readonly sleep: () => void;
 };
 
-/** What a pipe takes as a whole or not at all: PIPE_BUF of Linux. */
+/** Size that a pipe takes as a whole or not at all: PIPE_BUF of Linux. */
 export const WHOLE_BYTES = 4096;
 const RETRY_MS = 5;
 /** Longest time without a reader that takes anything. */
@@ -30,11 +30,14 @@ const SYSTEM: StandardOutputDeps = {
 
 export function openStandardOutput({ writeBytes, later, sleep }: StandardOutputDeps = SYSTEM): StandardOutput {
   let waiting: Uint8Array[] = [];
-  /** The first of them that is not written as a whole. */
+  /** Index of the first of them that is not written as a whole. */
   let first = 0;
   let timed = false;
 
-  /** How many were taken; all of what can never be written, because the reader is gone or a disk full. */
+  /**
+   * Tries to write and returns how many bytes were taken; all of them if they can never be written, because the reader
+   * is gone or a disk full.
+   */
   const attempt = (bytes: Uint8Array): number => {
     try {
       return writeBytes(bytes);
@@ -69,7 +72,7 @@ export function openStandardOutput({ writeBytes, later, sleep }: StandardOutputD
       if (text === '') return;
       const bytes = Buffer.from(text);
       const last = waiting.at(-1);
-      // Behind what waits as a whole: fewer and longer writes for a reader that is slow.
+      // The bytes join those that wait: fewer and longer writes for a reader that is slow.
       if (last !== undefined && waiting.length - first > 1 && last.length + bytes.length <= WHOLE_BYTES)
         waiting[waiting.length - 1] = Buffer.concat([last, bytes]);
       else waiting.push(bytes);

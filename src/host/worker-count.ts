@@ -1,5 +1,5 @@
-// How many workers `workers: auto` stands for: as many as this process may use CPUs, and has memory for. A container's
-// quota counts, of its own group and of those above it; what cannot be read sets no bound.
+// Counts the workers that `workers: auto` stands for: as many as this process may use CPUs, and has memory for. A
+// container's quota counts, of its own group and of those above it; what cannot be read sets no bound.
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 
@@ -8,7 +8,7 @@ export type Machine = {
   readonly parallelism: number;
   /** Quota of the control group, in CPUs; undefined: none, or it cannot be read. */
   readonly quota: number | undefined;
-  /** Bytes that all processes may use together; undefined: no limit. */
+  /** Memory that all processes may use together, in bytes; undefined: no limit. */
   readonly memoryLimit: number | undefined;
 };
 
@@ -23,7 +23,7 @@ export const MOST_WORKERS = 64;
 const MIB = 1024 * 1024;
 const MIB_A_WORKER = 256;
 
-/** `configured`: `workers` of the configuration. */
+/** Plans the workers. `configured` is `workers` of the configuration. */
 export function planWorkers(configured: number | 'auto', machine: Machine): WorkerPlan {
   if (configured !== 'auto') return { count: configured, because: 'configured', oldSpaceMiB: undefined };
   const { parallelism, quota, memoryLimit } = machine;
@@ -67,7 +67,7 @@ export function readQuota(read: (file: string) => string | undefined): number | 
     const [, controllers, group] = /^\d+:([^:]*):\/(.*)$/.exec(line) ?? [];
     return controllers === '' || controllers?.split(',').includes('cpu') === true ? [group ?? ''] : [];
   });
-  // If a container does not see its group's name, the files of its group stand at the top.
+  // The files of a container's group stand at the top, if it does not see the name of its group.
   const folders = new Set(['', ...groups.flatMap(withParents)]);
   const quotas = [...folders].flatMap((folder) => {
     const [quota, period] = (read(`/sys/fs/cgroup${folder}/cpu.max`) ?? '').split(' ').map(Number);
@@ -78,7 +78,7 @@ export function readQuota(read: (file: string) => string | undefined): number | 
   return quotas.length === 0 ? undefined : Math.min(...quotas);
 }
 
-/** `a/b`: `/a/b` and `/a`. */
+/** Lists a group and those above it: `/a/b` and `/a` for `a/b`. */
 function withParents(group: string): string[] {
   const names = group.split('/').filter((name) => name !== '');
   return names.map((_, index) => `/${names.slice(0, index + 1).join('/')}`);

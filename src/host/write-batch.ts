@@ -15,9 +15,9 @@ export type WriteBatch = {
   readonly oneWrite: (res: ServerResponse, status: number, lines: string, body: string) => void;
   /** Time for the Date header. */
   readonly date: () => string;
-  /** `res.end(text, encoding)`, if the response is still there by then. Nothing else may be written to it after this. */
+  /** Calls `res.end(text, encoding)` if the response is still there. Nothing else may be written to it after this. */
   readonly end: (res: ServerResponse, text: string | Buffer, encoding: BufferEncoding) => void;
-  /** `socket.write(text, encoding)`, if the socket is still there by then; `sender` is told just before. */
+  /** Calls `socket.write(text, encoding)`, if the socket is still there by then; `sender` is told just before. */
   readonly write: (socket: Socket, text: string, encoding: BufferEncoding, sender?: Sender) => void;
 };
 
@@ -37,7 +37,7 @@ type Leaving =
 /** A list that grew beyond this in a burst is not kept. */
 const MOST_ROOM = 1024;
 
-/** `atEnd` runs what it is given at the end of the turn; `now`: milliseconds since the epoch. */
+/** Makes a batch. `atEnd` runs what it is given at the end of the turn; `now` is in milliseconds since the epoch. */
 export function createWriteBatch(
   atEnd: (run: () => void) => void = setImmediate,
   now: () => number = systemClock.now,
@@ -64,7 +64,7 @@ export function createWriteBatch(
       try {
         if (leaving !== undefined) send(leaving);
       } catch (error) {
-        // The others leave all the same.
+        // The other writes leave all the same.
         process.nextTick(rethrow, error);
       }
     }
@@ -144,7 +144,7 @@ export function arePlain(headers: readonly string[]): boolean {
   return true;
 }
 
-/** `lines` and `body`: characters up to U+00FF, one byte each. */
+/** Writes a whole response as one text. `lines` and `body` hold characters up to U+00FF, one byte each. */
 export function oneWriteText(status: number, lines: string, body: string): string {
   return `${statusLine(status)}${lines}Connection: keep-alive\r\n\r\n${body}`;
 }

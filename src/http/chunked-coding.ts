@@ -10,21 +10,21 @@ const LF = 0x0a;
 const SIZE_LINE = new RegExp(`^([0-9a-f]{1,12})(;${VALUE})?\\r\\n$`, 'i');
 /** Two names could move the end of the body for another reader. */
 const TRAILER_LINE = new RegExp(`^(?!(?:content-length|transfer-encoding):)${NAME}:${VALUE}\\r\\n$`, 'i');
-/** Bytes of extensions and of trailers in one response. */
+/** Limit of extensions and trailers in one response, in bytes. */
 const EXTRA_BYTES = 16 * 1024;
-/** Bytes of a size, its line break, and the one behind a chunk's data. */
+/** Limit of a size, its line break, and the one behind a chunk's data, in bytes. */
 const SIZE_BYTES = 16;
 /** Moving a chunk of up to this size to the one before it costs less than a piece of its own. */
 const MOVED_BYTES = 1024;
 
 export class Chunks {
-  /** Where the last `read` stopped. */
+  /** Place at which the last `read` stopped. */
   at = 0;
   private step: Step = 'size';
   /** The beginning of a line. */
   private line = '';
   private extra = 0;
-  /** Bytes of this chunk that are still to come. */
+  /** Number of bytes of this chunk that are still to come. */
   private left = 0;
 
   get state(): 'more' | 'whole' | 'broken' {

@@ -1,6 +1,7 @@
-// One connection to the upstream, and on it one call at a time: sends the request, reads the response, tells the call's
-// listener. It serves another call only if its request was sent whole, its response was read whole and not a byte came
-// after it. Anything else that happens on the socket ends the connection, so that no caller gets another's bytes.
+// Holds one connection to the upstream, and on it one call at a time: sends the request, reads the response, tells the
+// call's listener. It serves another call only if its request was sent whole, its response was read whole and not a
+// byte came after it. Anything else that happens on the socket ends the connection, so that no caller gets another's
+// bytes.
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
 import { type ResponseHead, ResponseReader, SPEAKS_TLS, type ResponseEvent, Inbox } from './response-reader.ts';
@@ -16,9 +17,9 @@ import type { Upload } from './request-writer.ts';
 
 /** Waiter for a connection: a call, or a reservation. */
 export type Waiting = {
-  /** It takes the socket over: only a new connection will do. */
+  /** Whether the call takes the socket over: only a new connection will do. */
   readonly upgrade: boolean;
-  /** Until when all of it has to be over, and until when it waits for a connection, in milliseconds of the pool's clock. */
+  /** Time by which all has to be over, and until which it waits for a connection, in milliseconds of the pool's clock. */
   readonly endsAt: number;
   deadline: number;
   /** Whether the waiter waits no more. */
@@ -30,13 +31,13 @@ export type Waiting = {
   fail(fault: CallFault): void;
 };
 
-/** What a connection needs of the call that it carries. */
+/** Call as its connection sees it. */
 export type CarriedCall = Waiting & {
   readonly request: UpstreamRequest;
   readonly listener: UpstreamListener;
   readonly upload: Upload | undefined;
   readonly paused: boolean;
-  /** `queued`: nothing of it left yet. */
+  /** Progress of sending; `queued`: nothing left yet. */
   readonly sending: 'queued' | 'body' | 'sent';
   sendOn(socket: Socket, writeBatch: BatchedWrites): void;
   /** True once, if it may be sent a second time. */
@@ -45,16 +46,16 @@ export type CarriedCall = Waiting & {
   end(): void;
 };
 
-/** What a connection needs of its pool. */
+/** Pool as its connections see it. */
 export type ConnectionPool = {
   readonly options: PoolOptions;
-  /** Milliseconds that only ever grow. */
+  /** Clock that only ever grows, in milliseconds. */
   readonly now: () => number;
   /** Says that `connection` may serve another call. */
   onIdle(connection: Connection): void;
   /** Says that the socket of `connection` is closed. */
   onClosed(connection: Connection): void;
-  /** `call` ended without a byte of a response on a connection that had served others, or was kept for it. */
+  /** Hears that `call` ended without a byte of a response on a connection that was kept for it, or had served others. */
   onStale(call: CarriedCall, fault: CallFault): void;
 };
 
@@ -62,7 +63,7 @@ type Busy = { readonly at: 'busy'; readonly call: CarriedCall; readonly reading:
 type State =
   | { readonly at: 'connecting'; readonly call: Waiting }
   | { readonly at: 'idle' }
-  /** Kept for a request that is not sent yet. */
+  /** The connection is kept for a request that is not sent yet. */
   | { readonly at: 'reserved' }
   | Busy
   | { readonly at: 'closed' };
@@ -73,7 +74,7 @@ const CLOSED: State = { at: 'closed' };
 /** Time after which an idle connection is closed: with two sweeps below the 5 s after which Node and uvicorn close an idle connection: what we close is never found dead. */
 export const POOL_IDLE_MS = 3500;
 const UPLOAD_MS = 30_000;
-/** Bytes of a held response that are read on, so that an upstream that dies meanwhile is noticed. */
+/** Number of bytes of a held response that are read on, so that an upstream that dies meanwhile is noticed. */
 const HELD_BYTES = 64 * 1024;
 
 export class Connection implements ReservedConnection {
@@ -84,11 +85,11 @@ export class Connection implements ReservedConnection {
   private readonly isUpgrade: boolean;
   private state: State;
   private calls = 0;
-  /** It was there before the call that it carries was sent. */
+  /** Says that the connection was there before the call that it carries was sent. */
   private wasKept = false;
-  /** More may have come than was read. */
+  /** Says that more may have come than was read. */
   private mayBeMore = false;
-  /** Since when nothing happens, as the sweep saw it. */
+  /** Time since which nothing happens, as the sweep saw it. */
   private quietSince: number | undefined;
 
   /** Connects for `first`. */
@@ -109,7 +110,7 @@ export class Connection implements ReservedConnection {
     // A tunnel takes its socket over as a stream.
     const onread = { buffer: () => this.inbox.next(), callback: this.onRead };
     const options = upgrade ? place : { ...place, onread };
-    // From configuration, never from a request.
+    // The host comes from the configuration, never from a request.
     const name = isIP(host) === 0 ? { servername: host } : {};
     const socket = secure ? connectSecure({ ...options, ...name, ALPNProtocols: ['http/1.1'] }) : connect(options);
     socket.setNoDelay(true);
@@ -197,14 +198,14 @@ export class Connection implements ReservedConnection {
     const { headersMs, idleMs, uploadMs = UPLOAD_MS } = this.pool.options.timeouts;
     const upload = call.sending === 'sent' ? undefined : call.upload;
     if (reading.phase !== 'head') {
-      // Of a paused call it is the caller who waits.
+      // A paused call waits for its caller.
       if (call.paused) this.moved();
       else if (quietMs >= idleMs) this.fail(timeout('the response stopped in the middle'));
     } else if (upload !== undefined && upload.quietMs(now) >= uploadMs) {
-      // After the head of the response a client may have nothing more to say.
+      // A client may have nothing more to say after the head of the response.
       this.fail({ code: 'upload_stalled', detail: 'nothing came of the body in time' });
     } else if (quietMs >= (call.sending === 'body' ? idleMs : headersMs)) {
-      // If the upstream took everything that came, it is the client who stopped.
+      // The client stopped, if the upstream took everything that came.
       if (upload !== undefined && this.socket.writableLength === 0) this.moved();
       else this.fail(timeout('no response in time'));
     }
@@ -232,7 +233,7 @@ export class Connection implements ReservedConnection {
 
   private take(bytes: Buffer): void {
     const { state } = this;
-    // Bytes that were not asked for.
+    // The upstream sent bytes that were not asked for.
     if (state.at !== 'busy') return this.destroy();
     if (state.call.sending === 'queued') return this.fail(unreachable('bytes came before the request was sent'));
     state.reading.push(bytes);
@@ -274,7 +275,7 @@ export class Connection implements ReservedConnection {
     if (status === 101 && !call.request.upgrade)
       return this.fail(unreachable('the upstream switched protocols unasked'));
     if (status === 101) {
-      // From here on the socket is the listener's; it counts until it closes.
+      // The socket is the listener's from here on; it counts until it closes.
       this.state = CLOSED;
       this.socket.pause();
       this.socket.removeListener('data', this.onStream);
@@ -294,7 +295,7 @@ export class Connection implements ReservedConnection {
       this.moved();
       if (this.mayBeMore) {
         this.socket.resume();
-        // Only the next polls show what came behind the response.
+        // Bytes that came behind the response show only in the next polls.
         setImmediate(setImmediate, () => {
           if (this.state.at === 'idle' && this.isUsable) this.pool.onIdle(this);
         });
@@ -307,7 +308,7 @@ export class Connection implements ReservedConnection {
     call.listener.onEnd();
   }
 
-  /** Its call was paused before and is not any more. */
+  /** Goes on with a call that was paused and is not any more. */
   resume(): void {
     this.moved();
     process.nextTick(() => this.readOn());
@@ -388,5 +389,5 @@ export function timeout(detail: string): CallFault {
 }
 
 function ignore(): void {
-  // `close` follows.
+  // The event `close` follows.
 }

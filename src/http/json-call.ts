@@ -1,6 +1,6 @@
-// One JSON call over a transport, for a service of our own: a bounded response, read whole, within one deadline. Never
-// rejects: it tells what went wrong, and whether any of the request may have reached the service. The transport follows
-// no redirect, and repeats only what may be repeated.
+// Makes one JSON call over a transport, for a service of our own: a bounded response, read whole, within one deadline.
+// It never rejects: it tells what went wrong, and whether any of the request may have reached the service. The
+// transport follows no redirect, and repeats only what may be repeated.
 import type { Transport, UpstreamCall } from './transport.ts';
 
 export type JsonRequest = {
@@ -17,7 +17,7 @@ type JsonResponse =
   | {
       readonly kind: 'response';
       readonly status: number;
-      /** When the service answered, by its own clock and in whole seconds; undefined if it does not say. */
+      /** Time of the answer by the service's own clock, in whole seconds; undefined if it does not say. */
       readonly dateMs: number | undefined;
       readonly json: unknown;
     }
@@ -27,7 +27,7 @@ type JsonResponse =
       readonly kind: 'failed';
       /** Words for the log; holds nothing of what was sent or received. */
       readonly detail: string;
-      /** False: it is certain that nothing of the request reached the service. */
+      /** Says whether the request may have reached the service; false: it is certain that nothing did. */
       readonly sent: boolean;
     };
 

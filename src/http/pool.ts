@@ -108,7 +108,7 @@ class Pool implements Transport, ConnectionPool {
     const next = this.nextWaiting();
     if (next === undefined) return void this.idle.push(connection);
     if (!next.upgrade) return next.onConnection(connection);
-    // Its place is for a new one.
+    // The place of the connection is for a new one.
     this.waiting.unshift(next);
     connection.destroy();
   }
@@ -183,7 +183,7 @@ class Pool implements Transport, ConnectionPool {
     const { connections, gathering } = this;
     const now = this.now();
     for (const call of gathering) {
-      // From here on its client's silence counts.
+      // The silence of the client counts from here on.
       call.upload?.quietMs(now);
       if (call.isOver || call.deadline <= now + this.sweepMs) this.onReady(call);
     }
@@ -206,14 +206,14 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
   /** The request's head as it is written, and a body that is there already. */
   readonly head: string;
   readonly listener: UpstreamListener;
-  /** Until when all of it has to be over, in milliseconds of the pool's clock. */
+  /** Time by which all of it has to be over, in milliseconds of the pool's clock. */
   readonly endsAt: number;
   /** Upload of a request with a body. */
   readonly upload: Upload | undefined;
-  /** Until when it waits for the beginning of its body, or for a connection. */
+  /** Time until which it waits for the beginning of its body, or for a connection. */
   deadline = 0;
   paused = false;
-  /** How far sending got on this connection; `queued`: nothing left yet. */
+  /** Progress of sending on this connection; `queued`: nothing left yet. */
   sending: 'queued' | 'body' | 'sent' = 'queued';
   /** A byte of it may have left, on this connection or the one before. */
   private hasLeft = false;
@@ -223,7 +223,7 @@ class PoolCall implements CarriedCall, UpstreamCall, UploadListener {
   reserved: ReservedConnection | undefined;
   private readonly whenReady: (call: PoolCall) => void;
 
-  /** `whenReady`: the first byte of its body is there. */
+  /** Makes a call. `whenReady` is called when the first byte of its body is there. */
   constructor(
     request: UpstreamRequest,
     head: string,

@@ -25,7 +25,7 @@ export function writeHead({ method, target, headers }: UpstreamRequest): string 
   return `${head}\r\n`;
 }
 
-/** What `headers` announce of a body: a length in bytes, `chunked`, or undefined for none. */
+/** Reads what `headers` announce of a body: a length in bytes, `chunked`, or undefined for none. */
 export function readFraming(headers: readonly string[]): number | 'chunked' | undefined {
   for (let i = headers.length - 2; i >= 0; i -= 2) {
     const name = headers[i];
@@ -38,11 +38,11 @@ export function readFraming(headers: readonly string[]): number | 'chunked' | un
 
 /** A request with a body. A class, because every such request makes one. */
 export class RequestWriter {
-  /** Bytes of the body that are still to come; undefined: it is chunked. */
+  /** Number of bytes of the body that are still to come; undefined: it is chunked. */
   private left: number | undefined;
   private ended = false;
   private out: (string | Buffer)[] = [];
-  /** What follows `out`, one character a byte; then small pieces of the body, which leave as one chunk. */
+  /** Text that follows `out`, one character a byte; then small pieces of the body, which leave as one chunk. */
   private text: string;
   private small = '';
 
@@ -70,7 +70,7 @@ export class RequestWriter {
     return true;
   }
 
-  /** Nothing more comes; false: the body is shorter than announced. */
+  /** Ends the body; false: it is shorter than announced. */
   end(): boolean {
     this.ended = true;
     this.frameSmall();
@@ -78,12 +78,12 @@ export class RequestWriter {
     return this.isWhole;
   }
 
-  /** All that was announced is here; of a chunked body only its end says so. */
+  /** Whether all that was announced is here; a chunked body is whole only at its end. */
   get isWhole(): boolean {
     return this.left === undefined ? this.ended : this.left === 0;
   }
 
-  /** Bytes that are ready to be written. */
+  /** Number of bytes that are ready to be written. */
   get readyBytes(): number {
     return this.out.length > 0 ? Infinity : this.text.length + this.small.length;
   }
@@ -112,8 +112,8 @@ export class RequestWriter {
 
 export type UploadListener = {
   /**
-   * `ready`, and may be again: the first of it is there, or its end, and it has no connection. `body`: some of it leaves
-   * before the rest. `sent`: its last byte was handed to the socket.
+   * Hears of progress. `ready`, maybe again: the body or its end begins to come, and it has no connection. `body`: some
+   * of it leaves before the rest. `sent`: its last byte was handed to the socket.
    */
   onProgress(progress: 'ready' | 'body' | 'sent'): void;
   onBroken(fault: CallFault): void;
@@ -210,8 +210,8 @@ export class Upload {
   };
 
   /**
-   * One read of a socket can hold ten thousand chunks, and one turn many reads. So the source of a chunked body is read
-   * one buffer a turn, and others are served in between.
+   * Reads the source of a chunked body one buffer a turn, and others are served in between. One read of a socket can
+   * hold ten thousand chunks, and one turn many reads.
    */
   private holdSource(): void {
     const { stream } = this;
@@ -240,7 +240,7 @@ export class Upload {
   private endTurn(): void {
     const { sink, stream } = this;
     this.turnEnds = false;
-    // Of a stream that is complete the end follows, and leaves with it.
+    // A stream that is complete ends next, and its end leaves with this piece.
     if (this.progress === 'over' || sink === undefined || stream.complete === true) return;
     this.write(this.writer.take(), sink);
     if (sink.socket.writableNeedDrain) stream.pause();
@@ -259,16 +259,16 @@ export class Upload {
     if (pieces.length > 1) socket.uncork();
   }
 
-  /** Only after its last byte was handed to the socket may the connection be used again. */
+  /** Finishes the request. The connection may be used again only after its last byte was handed to the socket. */
   private finish(sink: Sink): void {
     const { stream, listener, progress } = this;
     const pieces = this.writer.take();
     this.stop();
-    // It is whole: what is left of the stream is its end.
+    // The body is whole: what is left of the stream is its end.
     stream.resume();
     const [text] = pieces;
     if (progress === 'nothing left' && pieces.length === 1 && typeof text === 'string') {
-      // All of it leaves with other requests of this turn.
+      // The whole request leaves with other requests of this turn.
       sink.writeBatch.write(sink.socket, text, 'latin1', this);
     } else {
       this.write(pieces, sink);
@@ -297,5 +297,5 @@ function free({ buffer, length }: Buffer): void {
 }
 
 function nothing(): void {
-  // Of an error `close` tells; a stream whose source is paused reads nothing.
+  // The event `close` tells of an error; a stream whose source is paused reads nothing.
 }

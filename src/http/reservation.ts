@@ -14,7 +14,7 @@ export class Reservation implements Waiting {
   isOver = false;
   private readonly told: (had: Connection | CallFault) => void;
 
-  /** `told` hears once: of the connection, which is reserved, or why none can be had. */
+  /** Reserves a connection. `told` hears once: of the connection, or why none can be had. */
   constructor(upgrade: boolean, deadline: number, told: (had: Connection | CallFault) => void) {
     this.upgrade = upgrade;
     this.deadline = deadline;
@@ -22,7 +22,7 @@ export class Reservation implements Waiting {
   }
 
   moveTo(): void {
-    // Nobody ends it while its connection is being made.
+    // The connection is being made, and nobody ends it.
   }
 
   onConnection(connection: Connection): void {

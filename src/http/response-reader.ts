@@ -5,7 +5,7 @@ import { Chunks } from './chunked-coding.ts';
 import { NAME, VALUE } from './header-syntax.ts';
 
 export type ResponseEvent =
-  /** 1xx; of 101 what follows is `unread`. */
+  /** Informational response (1xx); after a 101 the rest is `unread`. */
   | { readonly kind: 'information'; readonly head: ResponseHead }
   | { readonly kind: 'head'; readonly head: ResponseHead }
   /** A view of the bytes that were pushed. */
@@ -14,10 +14,10 @@ export type ResponseEvent =
   /** The response cannot be relied on. */
   | { readonly kind: 'broken'; readonly detail: string };
 
-/** What comes next; `end`: the response is over, whole or broken. */
+/** Part of the response that comes next; `end`: it is over, whole or broken. */
 type Phase = 'head' | Framing | 'end';
 
-/** Said where it is likely, and https was not asked for. */
+/** Hint for an upstream that likely speaks TLS, if https was not asked for. */
 export const SPEAKS_TLS = 'does the upstream speak https, not http?';
 const TLS_ALERT = 0x15;
 const CR = 0x0d;
@@ -31,7 +31,7 @@ const END: ResponseEvent = { kind: 'end' };
 /** A class, because every request makes one. */
 export class ResponseReader {
   phase: Phase = 'head';
-  /** What was pushed and not read. */
+  /** Bytes that were pushed and not read. */
   unread: Buffer = NOTHING;
   /** A byte of the response came; some of its body was told. */
   progress: 'nothing' | 'begun' | 'body' = 'nothing';
@@ -39,13 +39,13 @@ export class ResponseReader {
   keepAlive = false;
   private readonly headRequest: boolean;
   private informational = 0;
-  /** Bytes that are still to come of a body of known length. */
+  /** Number of bytes that are still to come of a body of known length. */
   private left = 0;
   private chunks: Chunks | undefined;
-  /** Bytes of `unread` in which the end of a head was not found. */
+  /** Number of bytes of `unread` in which the end of a head was not found. */
   private searched = 0;
 
-  /** `headRequest`: the request was HEAD, so that the response has no body. */
+  /** Makes a reader. `headRequest`: the request was HEAD, so that the response has no body. */
   constructor(headRequest: boolean) {
     this.headRequest = headRequest;
   }
@@ -163,7 +163,7 @@ export class ResponseReader {
 // response elsewhere hands one caller's bytes to another. No obs-fold, no bare CR or LF, one length or one coding and
 // never both (RFC 9112 sections 2.2, 4, 5 and 6). Never guesses: a head is read whole or not at all.
 
-/** How the end of the body is known. */
+/** Way in which the end of the body is known. */
 export type Framing = 'none' | 'length' | 'chunked' | 'close';
 
 export type ResponseHead = {
@@ -171,7 +171,7 @@ export type ResponseHead = {
   /** Flat name, value pairs as they arrived; values without the space around them. */
   readonly headers: string[];
   readonly framing: Framing;
-  /** Bytes of the body if `framing` is `length`; else 0. */
+  /** Length of the body in bytes if `framing` is `length`; else 0. */
   readonly length: number;
   /** The connection may serve another request after this response. */
   readonly keepAlive: boolean;
@@ -181,7 +181,7 @@ export type ResponseHead = {
 const STATUS_LINE = new RegExp(`HTTP/1\\.[01] \\d{3}(?: ${VALUE})?\\r\\n`, 'y');
 const VERSION_AT = 'HTTP/1.'.length;
 const STATUS_AT = 'HTTP/1.1 '.length;
-// One quantifier each: nothing in a line can make the match try the same bytes twice.
+// Expression with one quantifier for each part: nothing in a line can make the match try the same bytes twice.
 const HEADER_LINE = new RegExp(`${NAME}:${VALUE}\\r\\n`, 'y');
 const CLOSE = /(?:^|,)\s*close\s*(?:,|$)/;
 const LENGTH = /^\d{1,15}$/;
@@ -189,8 +189,8 @@ const SPACE = 0x20;
 const TAB = 0x09;
 
 /**
- * `text`: the head up to and with the line break of its last line, without the empty line; one character a byte.
- * `headRequest`: the request was HEAD. Returns a sentence if the head cannot be relied on.
+ * Reads a head. `text` is the head up to and with the line break of its last line, without the empty line; one
+ * character a byte. `headRequest`: the request was HEAD. Returns a sentence if the head cannot be relied on.
  */
 export function readResponseHead(text: string, headRequest: boolean): ResponseHead | string {
   STATUS_LINE.lastIndex = 0;
@@ -210,7 +210,7 @@ export function readResponseHead(text: string, headRequest: boolean): ResponseHe
     const name = text.slice(at, colon);
     const value = sliceTrimmed(text, colon + 1, HEADER_LINE.lastIndex - 2);
     headers.push(name, value);
-    // Only these lengths can be one of the three names.
+    // Names of other lengths are none of the three.
     if (name.length !== 10 && name.length !== 14 && name.length !== 17) continue;
     switch (name.toLowerCase()) {
       case 'connection':
@@ -231,7 +231,7 @@ export function readResponseHead(text: string, headRequest: boolean): ResponseHe
     if (length !== undefined) return 'the response has both a length and a transfer coding';
     if (coding !== 'chunked' || isOld) return 'the transfer coding of the response is not chunked';
   }
-  // Of HTTP/1.0 a connection is never kept: too many mean something else by it.
+  // A connection of HTTP/1.0 is never kept: too many mean something else by it.
   const keepAlive = !isOld && !CLOSE.test(connection);
   if (headRequest || status < 200 || status === 204 || status === 304)
     return { status, headers, framing: 'none', length: 0, keepAlive };
@@ -260,7 +260,7 @@ function isBlank(code: number): boolean {
 
 const SHARED_BYTES = 64 * 1024;
 const OWN_BYTES = 256 * 1024;
-/** From this size on a read of a long body is handed over with its buffer. */
+/** Size from which a read of a long body is handed over with its buffer. */
 const HANDED_OVER_BYTES = 16 * 1024;
 /** Free buffers that are kept: 4 MiB. */
 const KEPT = 16;
@@ -283,9 +283,9 @@ function keep(buffer: Buffer): void {
 
 /** Memory of one connection: where its reads go, and what becomes of them. */
 export class Inbox {
-  /** The last read filled its buffer: more may have come than was read. */
+  /** Says that the last read filled its buffer: more may have come than was read. */
   isFull = false;
-  /** More of a long body comes. */
+  /** Says that more of a long body comes. */
   private isLong = false;
   /** Buffer for the next read; undefined: the shared one. */
   private own: Buffer | undefined;
@@ -310,7 +310,7 @@ export class Inbox {
       return chunk;
     }
     if (own !== undefined) keep(own);
-    // Not copyBytesFrom: it makes an ArrayBuffer a read, which the garbage collector pays for.
+    // A copy by `copyBytesFrom` makes an ArrayBuffer a read, which the garbage collector pays for.
     const bytes = Buffer.allocUnsafe(size);
     buffer.copy(bytes, 0, 0, size);
     return bytes;

@@ -14,8 +14,8 @@ export type UpstreamRequest = {
   /** Flat name, value pairs; framing included. */
   readonly headers: readonly string[];
   /**
-   * Streamed with back-pressure; undefined if the request has none. A connection is taken when the first of it is there,
-   * or after a second. A string: all of it, one character a byte and as long as the headers say.
+   * Body of the request, streamed with back-pressure; undefined if there is none. A connection is taken when the first
+   * of it is there, or after a second. A string is all of it, one character a byte and as long as the headers say.
    */
   readonly body: RequestBody | string | undefined;
   /** A 101 is expected; without this one it is a failure. */
@@ -50,23 +50,23 @@ export type UploadFault = { readonly code: 'upload_broken_off' | 'upload_stalled
 export type CallFault = UpstreamFault | UploadFault;
 
 type UpstreamFailure = CallFault & {
-  /** False: it is certain that nothing of the request reached the upstream. */
+  /** Says whether the request may have reached the upstream; false: it is certain that nothing did. */
   readonly sent: boolean;
 };
 
 /**
- * None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade or onFailure. They
- * are called on the listener. The listener may keep and change what it is given.
+ * Listener of a call. None of these is called before `send` returned or after `abort`; the last one is onEnd, onUpgrade
+ * or onFailure. They are called on the listener. The listener may keep and change what it is given.
  */
 export type UpstreamListener = {
-  /** 1xx other than 100 and 101. */
+  /** Hears of a response with 1xx other than 100 and 101. */
   onInformation(status: number, headers: readonly string[]): void;
   /** The final status, 200..999. `followed`: onData or onEnd comes right behind it, unless the call is paused. */
   onHead(status: number, headers: string[], followed: boolean): void;
   onData(chunk: Buffer): void;
   /** The response is whole. */
   onEnd(): void;
-  /** 101 on a call with `upgrade`: the socket is the listener's from here on, `head` are bytes already read from it. */
+  /** Hears of 101 on a call with `upgrade`: the socket is the listener's now, and `head` was already read from it. */
   onUpgrade(headers: string[], socket: Socket, head: Buffer): void;
   /** Says that the call failed, before the head or in the middle of the body. */
   onFailure(failure: UpstreamFailure): void;
@@ -86,7 +86,7 @@ export type UpstreamCall = {
 export type ReservedConnection = { readonly release: () => void };
 
 export type Transport = {
-  /** `reserved`: the connection that was kept for it; from here on it is the call's to use or give back. */
+  /** Sends a request. `reserved`: the connection that was kept for it, which the call now has to use or give back. */
   readonly send: (request: UpstreamRequest, listener: UpstreamListener, reserved?: ReservedConnection) => UpstreamCall;
   /** Reserves a connection for one request, kept or new, before it is sent. Resolves with the fault if none can be had. */
   readonly reserve: (upgrade: boolean) => Promise<ReservedConnection | UpstreamFault>;
@@ -95,7 +95,7 @@ export type Transport = {
 };
 
 export type PoolOptions = {
-  /** Its host is also the name that TLS asks for and verifies. */
+  /** URL of the upstream. Its host is also the name that TLS asks for and verifies. */
   readonly upstream: URL;
   /** A Unix socket that is connected to in place of the host and port. */
   readonly socketPath?: string;
@@ -103,6 +103,6 @@ export type PoolOptions = {
   /** Connections at most, idle ones and tunnels included; further requests wait for one up to `timeouts.connectMs`. */
   readonly maxSockets: number;
   readonly writeBatch: BatchedWrites;
-  /** Milliseconds that only ever grow. */
+  /** Clock that only ever grows, in milliseconds. */
   readonly now?: () => number;
 };
