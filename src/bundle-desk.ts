@@ -11,7 +11,7 @@ const DESK = path.join(import.meta.dirname, 'desk');
 const require = createRequire(import.meta.url);
 
 /** Files of the style, in the order in which they count. */
-const STYLES = ['tokens'];
+const STYLES = ['tokens', 'base', 'controls', 'frame', 'parts'];
 const FONTS = [
   { family: 'Geist', file: '@fontsource-variable/geist/files/geist-latin-wght-normal.woff2' },
   { family: 'Geist Mono', file: '@fontsource-variable/geist-mono/files/geist-mono-latin-wght-normal.woff2' },
@@ -58,7 +58,7 @@ async function bundleScript(): Promise<string> {
 
 /** One file of the style without comments, and with single spaces only. */
 function styleOf(name: string): string {
-  return readFileSync(path.join(DESK, `${name}.css`), 'utf8')
+  return readFileSync(path.join(DESK, 'style', `${name}.css`), 'utf8')
     .replace(/\/\*[\s\S]*?\*\//g, '')
     .replace(/\s+/g, ' ')
     .replace(/ ?([{};,]) ?/g, '$1')

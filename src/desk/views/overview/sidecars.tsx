@@ -1,0 +1,60 @@
+// The sidecars that take their routes from this registry: who they are, how far they are behind, whether they could take a payment.
+import { useResource } from '../../net/resource.ts';
+import { Moment, State } from '../../parts/text.tsx';
+import { Loaded, Skeleton } from '../../parts/states.tsx';
+import type { SidecarsAnswer, SidecarView } from '../../wire/house.ts';
+
+export function Sidecars() {
+  const sidecars = useResource<SidecarsAnswer>('/v1/sidecars', { every: 30_000 });
+  return (
+    <section class="card">
+      <header class="card-head">
+        <h2>Sidecars</h2>
+      </header>
+      <Loaded of={sidecars} what="Sidecars" skeleton={<Skeleton lines={2} />}>
+        {({ data }) => (
+          <table class="rows">
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">State</th>
+                <th scope="col">Version</th>
+                <th scope="col">Address</th>
+                <th scope="col">Seen</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.map((sidecar) => (
+                <SidecarRow key={`${sidecar.name} ${sidecar.address ?? ''}`} sidecar={sidecar} />
+              ))}
+            </tbody>
+          </table>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function SidecarRow({ sidecar }: { readonly sidecar: SidecarView }) {
+  const { name, version, address, last_seen: seen, behind, ready, reasons } = sidecar;
+  return (
+    <tr data-row>
+      <th scope="row" class="a1">
+        {name}
+      </th>
+      <td class="a2">
+        <State tone={ready === false ? 'bad' : behind ? 'warn' : 'good'}>
+          {ready === false ? 'not ready' : behind ? `${behind} behind` : 'up to date'}
+        </State>
+        {reasons.length > 0 && <p class="muted">{reasons.join('; ')}</p>}
+      </td>
+      <td>{version ?? '–'}</td>
+      <td class="b1">
+        <code>{address ?? '–'}</code>
+      </td>
+      <td class="b2 muted">
+        <Moment at={seen} ago />
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,20 @@
+// Which view stands at which place.
+import type { Place } from '../router/place.ts';
+import { OverviewView } from './overview/overview.tsx';
+
+export function Views({ place }: { readonly place: Place }) {
+  switch (place.view) {
+    case 'overview':
+      return <OverviewView />;
+    case 'routes':
+    case 'charges':
+    case 'try':
+    case 'keys':
+    case 'receivers':
+    case 'audit':
+    case 'api':
+      return null;
+    default:
+      return place.view satisfies never;
+  }
+}
