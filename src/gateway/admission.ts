@@ -8,7 +8,7 @@ import { clientGroup, type Addressed } from './client-group.ts';
 import { createClientSemaphores, type ReleasePlace } from './client-semaphores.ts';
 import { createRefusalLimit } from './refusal-limit.ts';
 
-/** Undefined: go on. A ReleasePlace is called once, when the payment of the request was taken or refused. */
+/** Admits a request; undefined: go on. A ReleasePlace is called once, when the payment was taken or refused. */
 type Admit = (verdict: Verdict, req: Addressed) => Problem | ReleasePlace | undefined;
 
 export type AdmissionOptions = {
@@ -82,7 +82,7 @@ export function createAdmission(
 }
 
 type ChallengeLimitOptions = {
-  /** 402 answers a minute for one client; 0: as many as it likes. */
+  /** Number of 402 answers a minute for one client; 0: as many as it likes. */
   readonly perMinute: number;
   /** Answers at once. */
   readonly burst: number;

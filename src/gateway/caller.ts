@@ -20,7 +20,7 @@ export function readCaller(rawHeaders: readonly string[], customerHeader: string
   let credential: Credential | undefined;
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const given = rawHeaders[i] ?? '';
-    // Only these lengths can be one of the three names.
+    // Names of other lengths are none of the three.
     if (given.length !== 17 && given.length !== 9 && given.length !== customerHeader.length) continue;
     const name = given.toLowerCase();
     const value = rawHeaders[i + 1] ?? '';

@@ -28,14 +28,14 @@ export class ClientResponse {
   private readonly writeBatch: WriteBatch;
   private readonly listener: ClientResponseListener;
   private readonly status: number;
-  /** Until it was written. */
+  /** Head of the response until it was written. */
   private head: string[] | undefined;
-  /** Of a body of known length; below 0: unknown. */
+  /** Number of bytes that are left of a body of known length; below 0: unknown. */
   private bytesLeft: number;
-  /** The last of it was handed on. */
+  /** Whether the last of the body was handed on. */
   private ended = false;
 
-  /** `head`: from the upstream's strict reader and our own rules; nothing in it can break a head. */
+  /** Makes a response. `head` comes from the strict reader and our own rules; nothing in it can break a head. */
   constructor(
     req: IncomingMessage,
     res: ServerResponse,
@@ -59,11 +59,14 @@ export class ClientResponse {
   flushHead(): void {
     const { res, head } = this;
     if (head === undefined || res.destroyed) return;
-    // As latin1, as they came; flushHeaders would write them as UTF-8.
+    // The headers leave in latin1, as they came; flushHeaders would write them as UTF-8.
     if (this.writeHead()) res.write('', 'latin1');
   }
 
-  /** `chunk` is not looked at by anybody else afterwards: its memory is given back when it was written. False: no more for now. */
+  /**
+   * Writes `chunk`, which nobody else looks at afterwards: its memory is given back when it was written. False: no more
+   * for now.
+   */
   write(chunk: Buffer): boolean {
     const { res } = this;
     const last = this.bytesLeft === chunk.length;
@@ -82,12 +85,12 @@ export class ClientResponse {
     return true;
   }
 
-  /** Nothing more comes. */
+  /** Ends the response: nothing more comes. */
   end(): void {
     if (!this.ended) this.endWith('');
   }
 
-  /** False: it cannot be, and the listener was told. */
+  /** Writes the head. False: it cannot be written, and the listener was told. */
   private writeHead(): boolean {
     const { head } = this;
     if (head === undefined) return true;
@@ -104,9 +107,9 @@ export class ClientResponse {
 
   private endWith(text: string): void {
     const { req, res, head, writeBatch } = this;
-    // If more of the request comes, what is wrong with it must not end the connection before the response is out.
+    // A fault in what comes later of the request must not end the connection before the response is out.
     const later = req.complete;
-    // Nothing of the response was sent, and all of the body that was announced is here.
+    // The response leaves in one write if nothing of it was sent, and all of the body that was announced is here.
     if (later && head !== undefined && this.bytesLeft === 0 && takesOneWrite(res)) {
       const lines = linesOf(head, writeBatch.date);
       if (lines !== undefined) {
@@ -137,7 +140,7 @@ export function breakOff(req: IncomingMessage, res: ServerResponse): void {
   else res.destroy();
 }
 
-/** Only links: the final response says the rest. */
+/** Sends early hints with links alone: the final response says the rest. */
 export function sendEarlyHints(res: ServerResponse, raw: readonly string[]): void {
   let text = 'HTTP/1.1 103 Early Hints\r\n';
   for (let i = 0; i + 1 < raw.length; i += 2) {
@@ -163,7 +166,7 @@ export function sendOwn(
 }
 
 function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (whole: boolean) => void): void {
-  // It was closed before: nothing more is told of it.
+  // A connection that was closed before tells nothing more.
   if (res.destroyed) return delivered(false);
   let finished = false;
   res.once('finish', () => (finished = true));

@@ -63,21 +63,21 @@ export class Exchange
   trace: Trace = NO_TRACE;
   /** The peer may speak for others. */
   trusted = false;
-  /** Some route protects its path; so until it is known. */
+  /** Whether some route protects its path; true until it is known. */
   protectedPath = true;
   /** The time that its payment is judged by. */
   nowMs = 0;
-  /** What pays for a request that costs something. */
+  /** Payment for a request that costs something. */
   charged: PaidOutcome | undefined;
   /** Gives the client's place back, if it holds one. */
   release: ReleasePlace | undefined;
   phase: Phase = DECIDING;
-  /** What came behind the handshake of a WebSocket. */
+  /** Bytes that arrived behind a WebSocket handshake. */
   private readonly tunnelHead: Buffer | undefined;
   private call: UpstreamCall | undefined;
-  /** Kept for this request until it is sent, or ends without. */
+  /** Connection that is kept for this request until it is sent, or ends without. */
   private reserved: ReservedConnection | undefined;
-  /** When it was sent, and later by as long as its response was held. */
+  /** Time at which it was sent, later by as long as its response was held. */
   private sentAt = 0;
   /** The status of the upstream's response, or of what replaced it. */
   private status: number | undefined;
@@ -206,12 +206,12 @@ export class Exchange
     record.routeId = permit.route?.id;
     if (charged !== undefined) this.notePaid(charged);
     this.keepIn(charged?.keep);
-    // Nothing is sent for a client that left while its payment was taken.
+    // A client that left while its payment was taken is sent nothing, and nothing goes upstream for it.
     if (this.left()) return this.end({ kind: 'not_sent' });
     this.phase = WAITING;
     this.sentAt = context.clock.monotonic();
     const upgrade = tunnelHead !== undefined;
-    // Of other responses their connection tells.
+    // Connections tell of other responses.
     if (upgrade) {
       res.on('finish', () => this.onFinish());
       res.on('close', () => this.onClose());
@@ -243,7 +243,7 @@ export class Exchange
 
   onUpgrade(raw: string[], upstream: Socket, head: Buffer): void {
     this.status = 101;
-    // It may die while its 101 is held; nothing may be thrown then.
+    // The upstream may die while its 101 is held; nothing may be thrown then.
     upstream.on('error', () => upstream.destroy());
     if (!acceptsTunnel(raw)) {
       upstream.destroy();
@@ -325,7 +325,7 @@ export class Exchange
     this.phase = this.res.destroyed ? KEEPING : WAITING;
   }
 
-  /** `followed`: more of the response comes right behind this. */
+  /** Begins the response. `followed`: more of it comes right behind this. */
   private begin(verdict: ResponseVerdict, raw: string[], followed: boolean): void {
     const { req, res, context, status = 0 } = this;
     const headers = responseHeaders(this, status, raw);
@@ -351,13 +351,13 @@ export class Exchange
     if (!followed) process.nextTick(flushHead, response);
   }
 
-  /** What the page for people gets in place of a redirect. */
+  /** Makes what the page for people gets in place of a redirect. */
   private asPlace({ status, headers }: Pick<OwnResponse, 'status' | 'headers'>): OwnResponse | undefined {
     if (this.req.headers['tollgate-page'] !== '1') return undefined;
     return redirectDocument(status, headers, this.publicOrigin + this.target);
   }
 
-  /** After a 101. */
+  /** Switches protocols after a 101. */
   private switch(verdict: ResponseVerdict, raw: string[], upstream: Socket, head: Buffer): void {
     const { req, phase, tunnelHead, context } = this;
     const gone = phase.at === 'keeping';
@@ -510,7 +510,7 @@ export class Exchange
       });
   }
 
-  /** Counted and logged, once. */
+  /** Ends the exchange, which is counted and logged once. */
   private close(): void {
     const { context, release, reserved } = this;
     this.release = undefined;
@@ -523,7 +523,7 @@ export class Exchange
 
 type Leaving = Pick<ClientGone, 'failed' | 'upload'> & { readonly whole: boolean };
 
-/** `response` goes out when the upstream's, which the client does not get, has ended. */
+/** Replaces the upstream's response: `response` goes out when that one, which the client does not get, has ended. */
 function instead(response: OwnResponse, { method }: IncomingMessage, res: ServerResponse): ClientBody {
   return { write: () => true, end: () => respond(res, response, method === 'HEAD') };
 }

@@ -34,17 +34,17 @@ type HandlerOptions = {
 
 type HandlerDeps = {
   readonly options: HandlerOptions;
-  /** In force; undefined until the first ones were loaded. */
+  /** Routes in force; undefined until the first ones were loaded. */
   readonly routes: { readonly snapshot: Snapshot | undefined };
   readonly offer: (route: Route) => Offer | Problem;
   /** Answers for paths that no route covers; undefined: all of them are the upstream's. */
   readonly documents: PublicDocumentsAnswer | undefined;
-  /** Asked if a request costs something, before anything is done about it. */
+  /** Admission of a request that costs something, before anything is done about it. */
   readonly admission: Admission;
   /** Set if the requests of one client are limited: a place for one, until it ends. */
   readonly placeOf: TakePlace | undefined;
   readonly paywall: Paywall;
-  /** For the exchanges that are made here. */
+  /** Context of the exchanges that are made here. */
   readonly context: ExchangeContext;
   /** Whether a peer may speak for others; undefined: none may. */
   readonly trusts: ((address: string | undefined) => boolean) | undefined;
@@ -59,10 +59,10 @@ export type Handler = {
   readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 };
 
-/** When to come back after a passing fault on our side, in seconds. */
+/** Seconds after which a client may come back when a passing fault on our side is over. */
 const RETRY_SECONDS = 1;
 
-/** What every request of a configuration is handled with. */
+/** Objects with which every request of a configuration is handled. */
 type Handling = {
   readonly deps: HandlerDeps;
   readonly rules: Rules<IncomingMessage>;

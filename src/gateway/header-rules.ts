@@ -2,7 +2,7 @@
 // Rack and PHP read `X_A`, `X.A` and `X-A` as one. A name with any other character than letters, digits and dashes
 // never goes upstream. The lists are data; headers.ts applies them.
 
-/** What happens to a request header on its way to the upstream. */
+/** Rule for a request header on its way to the upstream. */
 export type InboundRule =
   | 'pass'
   | 'drop'
@@ -12,15 +12,15 @@ export type InboundRule =
   | 'method_override'
   /** Dropped if the settlement waits for the response. */
   | 'conditional'
-  /** Dropped there together with If-Range. */
+  /** Dropped together with If-Range, if the settlement waits for the response. */
   | 'range'
-  /** Believed of a trusted peer only. */
+  /** Believed only if it comes from a trusted peer. */
   | 'forwarded_for'
   | 'forwarded_proto'
   | 'forwarded_host'
   | 'trusted_only';
 
-/** What happens to a response header on its way to the client. */
+/** Rule for a response header on its way to the client. */
 export type OutboundRule =
   | 'pass'
   | 'drop'
@@ -72,7 +72,7 @@ export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
     'user-agent',
     'x-requested-with',
   ]),
-  // Recomputed: framing and Host. Answered here: Expect.
+  // Framing and Host are computed anew; Expect is answered here.
   ...rules('drop', [...HOP_BY_HOP, 'host', 'content-length', 'expect', 'http2-settings']),
   // Ours to say: the request's identities.
   ...rules('drop', ['x-request-id', 'traceparent', 'tracestate']),
@@ -88,7 +88,7 @@ export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('trusted_only', ['x-real-ip']),
 ]);
 
-/** By what the name starts with, if the table above does not know it. */
+/** Rules by the start of a name, if the table above does not know it. */
 export const INBOUND_PREFIXES: readonly (readonly [string, InboundRule])[] = [
   ['tollgate', 'drop'],
   ['payment-', 'payment'],
@@ -146,7 +146,7 @@ export const OUTBOUND_PREFIXES: readonly (readonly [string, OutboundRule])[] = [
   ['x-sendfile', 'drop'],
 ];
 
-/** By the two spellings that nearly every name comes in, so that it need not be lowered first: `etag` and `Etag`. */
+/** Maps the two spellings that nearly every name comes in, `etag` and `Etag`, so that it need not be lowered first. */
 function spelled<Rule>(entries: readonly [string, Rule][]): ReadonlyMap<string, Rule> {
   const capitals = (name: string): string => name.replace(/(?<![a-z0-9])[a-z]/g, (letter) => letter.toUpperCase());
   return new Map(

@@ -42,7 +42,7 @@ export function inspectInbound(req: IncomingMessage): Problem | undefined {
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i] ?? '';
     const size = name.length;
-    // Only these lengths can be one of the three names.
+    // Names of other lengths are none of the three.
     if (size !== 4 && size !== 14 && size !== 17) continue;
     switch (name.toLowerCase()) {
       case 'host':
@@ -104,11 +104,11 @@ export type UpstreamFacts = {
   readonly trace: Trace;
   /** The peer may speak for others: its X-Forwarded-* are believed and added to. */
   readonly trusted: boolean;
-  /** Some route protects this path. */
+  /** Whether some route protects this path. */
   readonly protectedPath: boolean;
   /** The operator passes payment headers on, and this request costs nothing. */
   readonly passPaymentHeaders: boolean;
-  /** For the Host header; undefined if the client named none (HTTP/1.0). */
+  /** Value of the Host header; undefined if the client named none (HTTP/1.0). */
   readonly host: string | undefined;
   /** The upstream is not told which copy the client has: it would answer about that, for nothing. */
   readonly unconditional: boolean;
@@ -144,7 +144,7 @@ export function upstreamHeaders(req: IncomingMessage, permit: Permit, facts: Ups
       case 'range':
         if (facts.unconditional && headers['if-range'] !== undefined) continue;
         break;
-      // These three are set below, whatever Connection names.
+      // The next three are set below, whatever Connection names.
       case 'forwarded_for':
         if (facts.trusted) forwardedFor = join(forwardedFor, value);
         continue;
@@ -178,7 +178,7 @@ export function upstreamHeaders(req: IncomingMessage, permit: Permit, facts: Ups
 export type ResponseFacts = {
   readonly requestId: string;
   readonly paid: boolean;
-  /** As in UpstreamFacts. */
+  /** Whether payment headers pass, as in UpstreamFacts. */
   readonly passPaymentHeaders: boolean;
   readonly upstream: URL;
   /** Scheme and authority by which clients reach us. */
@@ -188,7 +188,7 @@ export type ResponseFacts = {
 // Names of ours that a browser may read from an answer of another origin.
 export const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason';
 
-/** What of an upstream's head crosses to the client, in place: `raw` becomes the result. */
+/** Filters what crosses of an upstream's head to the client, in place: `raw` becomes the result. */
 export function responseHeaders(facts: ResponseFacts, status: number, raw: string[]): string[] {
   let crossed = 0;
   let connection: string | undefined;
@@ -266,7 +266,7 @@ function outboundRule(name: string): OutboundRule {
   const lower = name.toLowerCase();
   const known = OUTBOUND.get(lower);
   if (known !== undefined) return known;
-  // Of one cache by name: CDN-Cache-Control, Netlify-CDN-Cache-Control, X-LiteSpeed-Cache-Control.
+  // Headers for one cache by name: CDN-Cache-Control, Netlify-CDN-Cache-Control, X-LiteSpeed-Cache-Control.
   if (lower.endsWith('-cache-control')) return 'cache_override';
   const plain = lower.replace(/[^a-z0-9]/g, '-');
   for (const [prefix, rule] of OUTBOUND_PREFIXES) if (plain.startsWith(prefix)) return rule;
@@ -303,7 +303,7 @@ function malformed(detail: string): Problem {
   return problem('request_malformed', detail);
 }
 
-/** `private` for the whole answer; `private="name"` covers one header, and beside `public` it is no promise. */
+/** Whether `private` covers the whole answer: `private="name"` is one header, and beside `public` no promise. */
 function saysPrivate(value: string): boolean {
   const directives = value.toLowerCase().split(',');
   return directives.some((it) => it.trim() === 'private') && !directives.some((it) => it.trim() === 'public');
@@ -327,13 +327,13 @@ function publicLocation(value: string, facts: ResponseFacts): string {
 
 export type Trace = {
   readonly requestId: string;
-  /** `traceparent` for the upstream as the client sent it: a span of ours would never be exported. */
+  /** Value of `traceparent` for the upstream, as the client sent it: a span of ours would never be exported. */
   readonly traceparent: string | undefined;
   readonly tracestate: string | undefined;
   readonly traceId: string | undefined;
 };
 
-/** Of a request that was not read yet. */
+/** Trace of a request that was not read yet. */
 export const NO_TRACE: Trace = { requestId: '', traceparent: undefined, tracestate: undefined, traceId: undefined };
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;

@@ -12,18 +12,18 @@ import type { KeptResponse } from './pay/memory.ts';
 
 export type Outcome = ResponseOutcome | ForwardedOutcome | GoneOutcome;
 
-/** `paid`: what the payment wants to know and say while the upstream answers. */
+/** Outcome of a request that goes upstream. `paid`: what the payment wants to know and say meanwhile. */
 type ForwardedOutcome = {
   readonly kind: 'forward';
   readonly permit: Permit;
   readonly paid: PaidOutcome;
 };
 
-/** What pays for a request, as the upstream and the log are told it. */
+/** Payment for a request, as the upstream and the log are told it. */
 export type Grant = {
   readonly id: string;
   readonly routeId: string;
-  /** As the route or the quote writes it. */
+  /** Price as the route or the quote writes it. */
   readonly price: { readonly amount: string; readonly currency: string };
   readonly payer: string;
   /** Further headers for the upstream, about the way in which it was paid: flat name, value pairs. */
@@ -36,23 +36,26 @@ export type PaidOutcome = {
   readonly grant: Grant;
   readonly route: Route;
   readonly customerId: string | undefined;
-  /** `before_response`: the upstream must not answer about a copy that the client has, which would cost nothing. */
+  /**
+   * Time of the settlement. `before_response`: the upstream must not answer about a copy that the client has, which
+   * would cost nothing.
+   */
   readonly settles: 'before_response' | 'before_forward';
   /**
-   * Of a charge that is settled: where the response is kept until it is delivered. If the client goes first, the upstream is
-   * not aborted until the response is whole or too large.
+   * Response of a settled charge, kept until it is delivered. If the client goes first, the upstream is not aborted
+   * until the response is whole or too large.
    */
   readonly keep: KeptResponse | undefined;
   /**
-   * Told the upstream's final status (or 101) before anything of it reaches the client. A promise if a settlement is
-   * awaited: for so long the response is held.
+   * Hears the upstream's final status (or 101) before anything of it reaches the client. A promise holds the response,
+   * for as long as a settlement is awaited.
    */
   readonly beforeResponse: (head: ResponseHeadSeen) => ResponseVerdict | Promise<ResponseVerdict>;
   /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */
   readonly done: (end: End) => void;
-  /** Asked after `done`: whether money was taken for the grant. */
+  /** Whether money was taken for the grant; asked after `done`. */
   readonly tookMoney: () => boolean;
-  /** Asked after `done`, for a problem of ours that ends the request: the same, saying where the money is. */
+  /** Adds to a problem of ours that ends the request where the money is; asked after `done`. */
   readonly tell: (problem: Problem) => Promise<Problem>;
 };
 
@@ -61,9 +64,9 @@ export type ResponseHeadSeen = { readonly status: number; readonly headers: read
 export type ResponseVerdict =
   | {
       readonly kind: 'stream';
-      /** Added to the response's head: flat name, value pairs. */
+      /** Headers that are added to the response's head: flat name, value pairs. */
       readonly headers: readonly string[];
-      /** As in PaidOutcome, from here on. */
+      /** Response to keep from here on, as in PaidOutcome. */
       readonly keep?: KeptResponse;
     }
   /** The upstream's response is dropped for this one. */
@@ -85,7 +88,7 @@ export type ResponseOutcome = {
   readonly routeId: string | undefined;
   /** A facilitator was asked about the payment of this request and refused it. */
   readonly refusedBy?: 'facilitator';
-  /** Told once whether the answer was handed to the client's socket whole. */
+  /** Hears once whether the answer was handed to the client's socket whole. */
   readonly delivered?: (whole: boolean) => void;
 };
 
@@ -95,13 +98,13 @@ export type ResponseOutcome = {
  */
 export type RequestOutcome = 'free' | 'paid' | 'released' | 'payment_required' | 'discovery' | 'refused' | 'error';
 
-/** How a forwarded exchange ended: once, and its payment, the log and the metrics are told. */
+/** End of a forwarded exchange: it has one, and its payment, the log and the metrics are told. */
 export type End =
-  /** The last byte was handed to the client's socket without error; of a tunnel its 101. */
+  /** The last byte was handed to the client's socket without error, or the 101 of a tunnel. */
   | {
       readonly kind: 'delivered';
       readonly status: number;
-      /** Until the response was there whole; the time for which it was held does not count. */
+      /** Time until the response was there whole; the time for which it was held does not count. */
       readonly upstreamMs: number;
       /** The response, if it was kept: the receiver's to drop. */
       readonly kept: KeptResponse | undefined;
@@ -112,8 +115,8 @@ export type End =
   /** The client went away before anything was sent upstream. */
   | { readonly kind: 'not_sent' }
   /**
-   * `headersSent` false: nothing was written, the client is told. True: its connection was destroyed. `status`: the
-   * upstream's, if its head was there. `asked`, as below.
+   * The exchange failed. `headersSent` false: nothing was written, the client is told. True: its connection was
+   * destroyed. `status`: the upstream's, if its head was there. `asked`, as below.
    */
   | ({
       readonly kind: 'failed';
@@ -131,8 +134,8 @@ export type ClientGone = {
   /** The upstream failed afterwards, while its response was read on. */
   readonly failed: boolean;
   /**
-   * `broken_off`: it left in the middle of its upload, which no upstream can answer. `stalled`: it sent nothing of it for
-   * too long; it got nothing yet, and is told so.
+   * State of the upload. `broken_off`: the client left in the middle of it, which no upstream can answer. `stalled`:
+   * the client sent nothing of it for too long; it got nothing yet, and is told so.
    */
   readonly upload: 'whole' | 'broken_off' | 'stalled';
   /** A byte of the request may have left for the upstream. */
@@ -164,30 +167,30 @@ export type RequestFacts = {
   connect(): Promise<UpstreamFault | undefined>;
   /** A trusted proxy vouches for the customer id. */
   readonly customerTrusted: boolean;
-  /** Told who pays, once that is read. */
+  /** Hears who pays, once that is read. */
   notePayer(payer: string): void;
 };
 
-/** What a 402 says beside its new quote. */
+/** Facts that a 402 says beside its new quote. */
 export type PaymentDemand = {
   readonly offer: Offer;
   readonly reason: string;
   readonly facts: RequestFacts;
-  /** Added to the headers of the 402: flat name, value pairs. */
+  /** Headers that are added to those of the 402: flat name, value pairs. */
   readonly headers?: readonly string[];
-  /** What would have been right, in words of ours, printable ASCII. */
+  /** Words of ours for what would have been right, in printable ASCII. */
   readonly expected?: string | undefined;
 };
 
-/** How a payment's ends are told to the client. */
+/** Responses that tell the client how a payment ended. */
 export type OwnResponses = {
   readonly quotes: Quotes;
-  /** Undefined: nothing is listed. */
+  /** Finds listings; undefined: nothing is listed. */
   readonly listingOf: ListingOf | undefined;
   /** Makes a 402 with a new quote. */
   readonly demand: (demand: PaymentDemand) => ResponseOutcome;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => ResponseOutcome;
-  /** 400 to a payment that cannot be read, in the shape that clients of its version know. */
+  /** Answers 400 to a payment that cannot be read, in the shape that clients of its version know. */
   readonly malformed: (
     problem: Problem,
     version: Credential['version'],

@@ -25,7 +25,7 @@ export type Paywall = {
   /** A promise only if a payment is presented. */
   readonly perform: (verdict: Exclude<Verdict, Pass>, facts: RequestFacts) => Outcome | Promise<Outcome>;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => ResponseOutcome;
-  /** `OPTIONS *`: about the server, not about a path; never forwarded. */
+  /** Answers `OPTIONS *`, which is about the server, not about a path, and is never forwarded. */
   readonly serverOptions: () => ResponseOutcome;
 };
 
@@ -33,10 +33,10 @@ type PaywallDeps = {
   /** Takes payments, with the answers that this paywall gives; undefined if there is no ledger to write them into. */
   readonly createPay: (answers: OwnResponses) => Pay | undefined;
   readonly quotes: Quotes;
-  /** Undefined: nothing is listed. */
+  /** Finds listings; undefined: nothing is listed. */
   readonly listingOf: ListingOf | undefined;
   readonly paymentRequired: (demand: Demand) => PaymentRequired | undefined;
-  /** What browsers are shown; undefined: what everybody else gets. */
+  /** Page for browsers; undefined: they get what everybody else gets. */
   readonly page: Page | undefined;
   readonly corsOrigins: readonly string[];
   readonly methods: ReadonlySet<string>;
@@ -44,12 +44,12 @@ type PaywallDeps = {
 
 const ALLOWED =
   'PAYMENT-SIGNATURE, X-PAYMENT, X-Customer-Id, Authorization, Content-Type, Access-Control-Expose-Headers';
-/** What is said behind the reason for a 402 to a request whose payment was not read. */
+/** Words behind the reason for a 402 to a request whose payment was not read. */
 const EXPECTED = {
   payment_required: undefined,
   x402_version_unsupported: 'x402 version 2 is wanted, in the header PAYMENT-SIGNATURE',
 } as const;
-/** When to come back after a passing fault on our side, in seconds. */
+/** Seconds after which a client may come back when a passing fault on our side is over. */
 const RETRY_SECONDS = 5;
 /** Characters of `Tollgate-Reason`. */
 const MAX_REASON = 200;
@@ -165,7 +165,7 @@ function chargeIdOf({ members }: Problem): string | undefined {
   return typeof id === 'string' ? id : undefined;
 }
 
-/** Of a header's length, whatever configuration it names. */
+/** Tells what was expected, within a header's length, whatever configuration it names. */
 function tell(reason: string, expected: string): string {
   return `${reason}: ${expected}`.replace(/[^\x20-\x7e]/g, '?').slice(0, MAX_REASON);
 }

@@ -13,20 +13,20 @@ export type HeldResponse = {
 
 /** The phase of an exchange. */
 export type Phase =
-  /** It is being decided on, or its payment taken. */
+  /** The exchange is being decided on, or its payment taken. */
   | { readonly at: 'deciding' }
   /** Sent; no head of a response is there. */
   | { readonly at: 'waiting' }
   | HeldResponse
   | { readonly at: 'streaming'; readonly response: ClientBody }
-  /** The last of the upstream's response, or ours in its place, is on its way to the client. */
+  /** The rest of the upstream's response, or ours in its place, is on its way to the client. */
   | { readonly at: 'ending'; readonly as: 'delivered' | 'replaced'; readonly upstreamMs: number; handedOver: boolean }
   /** The client left; what it paid for is read on. */
   | { readonly at: 'keeping' }
   /** The sockets of client and upstream speak to each other. */
   | { readonly at: 'tunnel' }
-  /** It is over. `end`: how, if it was decided to be forwarded. */
+  /** The exchange is over. `end` says how, if it was decided to be forwarded. */
   | { readonly at: 'done'; readonly end: End | undefined };
 
-/** Where the upstream's response goes on its way to the client. */
+/** Receiver of the upstream's response on its way to the client. */
 export type ClientBody = Pick<ClientResponse, 'write' | 'end'>;

@@ -11,7 +11,7 @@ type Asked = Pick<RequestFacts, 'method' | 'path' | 'publicOrigin'> & {
   readonly req: Pick<IncomingMessage, 'headers'>;
 };
 
-/** Undefined: the request is for something else. `not_ready`: no document was made yet. */
+/** Answers a request for a document. Undefined: it is for something else. `not_ready`: no document was made yet. */
 export type PublicDocumentsAnswer = (asked: Asked) => ResponseOutcome | 'not_ready' | undefined;
 
 /** The publication in force: read at each request. */

@@ -45,20 +45,20 @@ export function createReconcile(deps: ReconcileDeps): Reconcile {
   };
 }
 
-/** The same for one charge and at once, also before its next look is due; undefined if a request works on it. */
+/** Looks at one charge at once, also before its next look is due; undefined if a request works on it. */
 export async function reconcileNow(deps: ReconcileDeps, charge: Charge): Promise<Charge | undefined> {
   return charge.leaseUntil > deps.clock.now() ? undefined : lookAndEnd(deps, charge, 'now');
 }
 
 async function lookAndEnd(deps: ReconcileDeps, charge: Charge, when: 'when due' | 'now'): Promise<Charge> {
   const { log, clock, rail, ranUnpaid } = deps;
-  // Its owner is gone: nothing was sent for it.
+  // The owner is gone: nothing was sent for the charge.
   if (charge.state === 'claimed') return (await write(deps, charge.id, { kind: 'taken_over', leaseMs: 0 })) ?? charge;
   const lookInMs = nextLookIn(charge, clock.now());
   const looked = { kind: 'looked', search: null, lookInMs } as const;
   if (when === 'when due') {
     const reason = charge.reason ?? 'owner_gone';
-    // Undefined: another process looks, its payer came, or the ledger is away.
+    // The write is undefined if another process looks, the payer came, or the ledger is away.
     if ((await write(deps, charge.id, { ...looked, at: 'start', reason })) === undefined) return charge;
   }
   const seen = await rail.look(charge, 'reconciler').catch((error: unknown): Look => {
@@ -72,7 +72,7 @@ async function lookAndEnd(deps: ReconcileDeps, charge: Charge, when: 'when due' 
   return written ?? charge;
 }
 
-/** Undefined: nothing that is worth a write. */
+/** Makes the event for a look; undefined: nothing that is worth a write. */
 function eventOf(seen: Look, { reason }: Charge, lookInMs: number): ChargeEvent | undefined {
   const end = endOf(seen);
   if (end !== undefined) return end;
@@ -81,7 +81,7 @@ function eventOf(seen: Look, { reason }: Charge, lookInMs: number): ChargeEvent 
   return search === null && said === reason ? undefined : { kind: 'looked', at: 'end', search, lookInMs, reason: said };
 }
 
-/** Undefined if the charge has an owner or its end by now, and if the ledger is away: the next look comes. */
+/** Writes an event. Undefined if the charge has an owner or its end, or the ledger is away: the next look comes. */
 async function write(deps: ReconcileDeps, id: string, event: ChargeEvent): Promise<Charge | undefined> {
   const { ledger, random, chargeLog, log } = deps;
   const actor = { owner: 'reconciler', changeId: random(12).toString('hex') };
@@ -91,7 +91,7 @@ async function write(deps: ReconcileDeps, id: string, event: ChargeEvent): Promi
       chargeLog.changed(advanced.charge, event.kind);
       return advanced.charge;
     }
-    // Of a look that another process was faster with there is nothing to say; of money that cannot be booked there is.
+    // A look that another process was faster with is not worth a word; money that cannot be booked is.
     const level = event.kind === 'settled' ? 'error' : 'debug';
     log[level]('a look at a charge was not written', { charge_id: id, event: event.kind, because: advanced.because });
   } catch (error) {

@@ -16,7 +16,7 @@ export function redirectDocument(status: number, headers: readonly string[], bas
   const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'location');
   const place = headers[at + 1];
   if (at < 0 || place === undefined) return undefined;
-  // What is no URL is told as it is: the page shows it as text.
+  // A place that is no URL is told as it is: the page shows it as text.
   const location = URL.canParse(place, base) ? new URL(place, base).href : place;
   const kept = headers.filter((_, i) => !DROPPED.test(headers[i - (i % 2)] ?? ''));
   return { status: 200, headers: [...kept, 'Content-Type', TYPE], body: JSON.stringify({ status, location }) };

@@ -19,7 +19,7 @@ type Minute = { readonly endsAt: number; refusals: number };
 /** The limit of `perMinute` refusals; undefined if that is 0, which is no limit. */
 export function createRefusalLimit(perMinute: number, monotonic: () => number): RefusalLimit | undefined {
   if (perMinute === 0) return undefined;
-  // With `max` it would make room for all of them at once: 1.4 MB.
+  // The cache has no `max`, with which it would make room for all of them at once: 1.4 MB.
   const minutes = new LRUCache<string, Minute>({ maxSize: CLIENTS, sizeCalculation: () => 1 });
   const current = (client: string): Minute | undefined => {
     const minute = minutes.get(client);

@@ -1,11 +1,12 @@
-// The last requests that this process refused or asked to pay, with the reason why. In memory alone, in a ring: 10,000
-// of them hold some 5 MB at most. It keeps of a request what its log line says, without the query.
+// Remembers the last requests that this process refused or asked to pay, with the reason why. They stand in memory
+// alone, in a ring: 10,000 of them hold some 5 MB at most. A request is kept as its log line says it, without the
+// query.
 import type { Clock } from '../host/clock.ts';
 import type { RequestOutcome } from './outcome.ts';
 import type { RequestRecord } from './telemetry.ts';
 
 export type RefusedRequest = {
-  /** When the request came, in milliseconds since the epoch: always the same for one request. */
+  /** Time at which the request came, in milliseconds since the epoch: always the same for one request. */
   readonly at: number;
   readonly requestId: string;
   readonly method: string;
@@ -14,7 +15,7 @@ export type RefusedRequest = {
   readonly outcome: RequestOutcome;
   readonly reason: string | undefined;
   readonly routeId: string | undefined;
-  /** Of the 402: the id that it offered. */
+  /** Charge id that the 402 offered. */
   readonly chargeId: string | undefined;
 };
 
@@ -47,13 +48,13 @@ export function createRefusals(kept = KEPT): RefusedRequests {
   };
 }
 
-/** Its own memory: a part of a longer text keeps the whole of it. */
+/** Copies the path: a part of a longer text would keep the whole of it in memory. */
 function pathOf({ path, target }: RequestRecord): string {
   if (path.length <= PATH_CHARACTERS && target.length <= path.length) return path;
   return Buffer.from(path.slice(0, PATH_CHARACTERS), 'latin1').toString('latin1');
 }
 
-/** For telemetry, which tells it of each request that was refused; `now`: when it ended, of the monotonic clock. */
+/** Remembers each request that telemetry tells of as refused. `now`: its end, by the monotonic clock. */
 export function rememberRefusals(
   refusals: Pick<RefusedRequests, 'add'>,
   clock: Pick<Clock, 'now'>,

@@ -1,4 +1,4 @@
-// How a request ends, and what is told of it: its record, one line in the log and a set of metrics. Labels never hold a
+// Records how a request ends, and tells it: its record, one line in the log and a set of metrics. Labels never hold a
 // path. A route's id appears after its first request, for the first `maxRoutes` routes. All others count as `other`, so
 // that 100,000 routes do not make 100,000 series. Children are bound once per combination, not looked up per request.
 import type { IncomingMessage } from 'node:http';
@@ -8,7 +8,7 @@ import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { End, RequestOutcome, ResponseOutcome } from './outcome.ts';
 
-/** One request, filled in as it goes. Times in milliseconds of the monotonic clock. */
+/** Record of one request, filled in as it goes. Times are in milliseconds of the monotonic clock. */
 export type RequestRecord = {
   readonly startedAt: number;
   readonly method: string;
@@ -23,14 +23,14 @@ export type RequestRecord = {
   /** The problem's code or the 402's reason, if there is one. */
   reason: string | undefined;
   chargeId: string | undefined;
-  /** Where they are known: the customer's and the payer's word before a payment was verified. */
+  /** Customer, if known; before a payment was verified, customer and payer are what they say they are. */
   customerId: string | undefined;
   payer: string | undefined;
   amount: string | undefined;
   currency: string | undefined;
   upstreamMs: number | undefined;
   client: string | undefined;
-  /** Counted and logged: whatever comes after is not. */
+  /** Whether the request was counted and logged: whatever comes after is not. */
   ended: boolean;
 };
 
@@ -101,7 +101,7 @@ type TelemetrySettings = {
   };
 };
 
-/** `refused`: told of each request that was not let through. */
+/** Makes telemetry. `refused` is told of each request that was not let through. */
 export function createTelemetry(
   metrics: Metrics,
   log: Log,

@@ -11,7 +11,7 @@ export function acceptsTunnel(headers: readonly string[]): boolean {
   return headers.some((name, i) => i % 2 === 0 && isUpgrade(name) && isWebSocket(headers[i + 1]));
 }
 
-/** One side, and what it sent behind its handshake. */
+/** One side of a tunnel, and the bytes that it sent behind its handshake. */
 type TunnelEnd = { readonly socket: Socket; readonly head: Buffer };
 
 /**

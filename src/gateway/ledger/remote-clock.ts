@@ -3,7 +3,7 @@
 import type { Clock } from '../../host/clock.ts';
 
 export type RemoteClock = {
-  /** Milliseconds since the epoch; our own clock before the first response. */
+  /** Estimate in milliseconds since the epoch; our own clock before the first response. */
   readonly now: () => number;
   /** Takes the Date header of a response to what was asked at `since` (monotonic). */
   readonly heard: (dateMs: number, since: number) => void;
@@ -14,7 +14,7 @@ export type RemoteClock = {
 const SECOND_MS = 1000;
 
 export function createRemoteClock(clock: Clock): RemoteClock {
-  /** Milliseconds from monotonic time to the estimate. */
+  /** Difference from monotonic time to the estimate, in milliseconds. */
   let offset: number | undefined;
   /** The greatest offset that the response heard last allows. */
   let latest = Infinity;

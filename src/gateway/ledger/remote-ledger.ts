@@ -103,7 +103,7 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
     if (!('charge' in answer)) return { kind: 'too_many_unsettled' };
     const charge = about(read(answer.charge), (each) => samePayment(each.payment, claim.payment));
     if (answer.kind !== 'claimed') return { kind: 'payment_known', charge: stored(charge) };
-    // Another owner would settle and deliver it too.
+    // Another owner would settle and deliver the charge too.
     about(charge, (each) => each.state === 'claimed' && each.owner === options.owner);
     return { kind: 'written', charge: stored(charge) };
   };
@@ -154,13 +154,13 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
       const { data } = await call({ method: 'GET', path: `${CLAIMS}?due=true&limit=${due}` }, chargesWire);
       return data.map((each) => stored(read(each)));
     },
-    // Not tried again: the next one is on its way.
+    // A renewal is not tried again: the next one is on its way.
     renew: async (run, ids, leaseMs) => {
       const json = { owner: run, ids, lease_ms: leaseMs };
       const { ids: ours } = await call({ method: 'POST', path: 'v1/ledger/renewals', json }, renewedWire, []);
       return ours;
     },
-    // It answers our key, which a call that needs the scope `ledger` shows.
+    // The registry answers our key, which a call that needs the scope `ledger` shows.
     check: async () => {
       await findOne({ id: NO_CHARGE });
     },
@@ -169,7 +169,7 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
 }
 
 type Calls = {
-  /** `pauses`: before each further attempt. */
+  /** Makes a call. `pauses` stand before each further attempt. */
   readonly call: <S extends z.ZodType>(request: Request, schema: S, pauses?: readonly number[]) => Promise<z.output<S>>;
   readonly close: () => Promise<void>;
 };

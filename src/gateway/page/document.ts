@@ -16,7 +16,7 @@ export type PageSection = {
   readonly name: string | undefined;
   /** A data URL. */
   readonly logo: string | undefined;
-  /** `#rrggbb`. */
+  /** Colour as `#rrggbb`. */
   readonly accent: string;
   readonly support: string | undefined;
   readonly termsUrl: string | undefined;
@@ -34,7 +34,7 @@ type PageFacts = {
   readonly reason: string;
 };
 
-/** `headers` are added. */
+/** Makes the page. `headers` are added to its own. */
 export type Page = (facts: PageFacts, headers: readonly string[]) => OwnResponse;
 
 /** Characters that are shown of a path, a description and a host. */
@@ -77,7 +77,7 @@ function sizeOf(pieces: readonly Buffer[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** What is the same for every offer, as it is sent. */
+/** Parts that are the same for every offer, as they are sent. */
 type Frame = {
   readonly head: Buffer;
   readonly logo: Buffer<ArrayBuffer> | undefined;

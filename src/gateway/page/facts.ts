@@ -12,7 +12,7 @@ export type KnownNetworks = {
   readonly isPaidInBrowser: (network: string) => boolean;
 };
 
-/** `ways`: all that are shown. */
+/** Makes the page's data. `ways` are all that are shown. */
 export function pageData(ways: readonly PageWay[], networks: KnownNetworks, quoteTtlMs: number): PageData {
   return { ways: ways.filter(({ network }) => networks.isPaidInBrowser(network)), quoteTtlMs };
 }
@@ -34,7 +34,7 @@ export function pageWay({ way, amount }: OfferedWay, networks: KnownNetworks): P
   };
 }
 
-/** `base-sepolia` is Base Sepolia. */
+/** Makes a title of a name: `base-sepolia` is Base Sepolia. */
 function titleOf(name: string): string {
   const words = name.split('-').map((word) => (word.length < 4 && word !== 'sei' ? word.toUpperCase() : capital(word)));
   return words.join(' ');
@@ -60,7 +60,7 @@ export function wayItem(
   return `<li><p><strong>${html(money)}</strong> on ${html(chainName)}${test}</p><p class="to">to <code>${html(way.payTo)}</code></p>${note}</li>`;
 }
 
-/** What happens to the money, in the order in which it happens. */
+/** Tells what happens to the money, in the order in which it happens. */
 export function moneyItems({ receiver }: Offer, ways: readonly OfferedWay[]): string {
   const minutes = Math.max(...ways.map(({ way }) => way.timeoutSeconds)) / 60;
   const valid = minutes < 1 ? 'a minute' : minutes === 1 ? '1 minute' : `${Math.ceil(minutes)} minutes`;

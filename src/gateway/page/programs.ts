@@ -26,7 +26,7 @@ const SOLANA: Lines = {
   ],
 };
 
-/** `url`: that of the request, or its beginning. `isEvm`: some way is one of an EVM chain. */
+/** Writes the lines for programs. `url`: the request's, or its beginning. `isEvm`: some way is on an EVM chain. */
 export function programLines(url: string, isEvm: boolean): string {
   const { packages, code } = isEvm ? EVM : SOLANA;
   const script = `${code.map(html).join('\n')}\nconst answer = await wrapFetchWithPayment(fetch, client)(<span data-url="js">${html(JSON.stringify(url))}</span>);`;
@@ -40,7 +40,7 @@ export function programLines(url: string, isEvm: boolean): string {
   ].join('');
 }
 
-/** `url` as one word of a shell. */
+/** Writes `url` as one word of a shell. */
 function shellWord(url: string): string {
   return `'${url.replaceAll("'", "'\\''")}'`;
 }

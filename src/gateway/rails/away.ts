@@ -1,10 +1,10 @@
-// What a look says of a node that it cannot rely on: it is away, of another chain, behind, or talks nonsense. That is never
+// Says of a node that a look cannot rely on it: it is away, of another chain, behind, or talks nonsense. That is never
 // taken for "not there".
 import type { NodeAnswer } from './nodes.ts';
 
 export type Away = { readonly away: string };
 
-/** How much longer than for a node of the operator's own a look waits for one that answers anybody. Its word is worth less. */
+/** Seconds that a look waits longer for a node that answers anybody than for the operator's own: its word is worth less. */
 export const AFTER_END_PUBLIC_SECONDS = 600;
 
 export function away(why: string): Away {

@@ -12,26 +12,29 @@ import type { Facilitators } from './x402/facilitators.ts';
 import type { FacilitatorDeps } from './x402/facilitator-calls.ts';
 
 export type ChainFamily = {
-  /** Those that are known by name. */
+  /** Networks that are known by name. */
   readonly networks: readonly KnownNetwork[];
-  /** Undefined: it names no network of this family. */
+  /** Reads a way; undefined: it names no network of this family. */
   readonly readWay: (input: WayInput) => WayReading | undefined;
-  /** Undefined: it is no payment of this family. */
+  /** Spells a payment in its one way; undefined: it is no payment of this family. */
   readonly canonicalPayment: Spelling['payment'];
-  /** Undefined: it is not written like an account or a transaction of this family, or each has one spelling only. */
+  /**
+   * Spells an account or a transaction in its one way. Undefined: it is not written like one of this family, or each
+   * has one spelling only.
+   */
   readonly canonicalIdentifier: (text: string) => string | undefined;
   /**
    * Names an address of this family, for a message if it stands where one of another family belongs. Undefined: it is
    * no address of this family.
    */
   readonly nameAddress: (text: string) => string | undefined;
-  /** How an address is written. */
+  /** Form of an address, in words. */
   readonly addressForm: string;
-  /** How to name a network that is not known by name; undefined: it cannot be named. */
+  /** Form of a name for a network that is not known by name; undefined: it cannot be named. */
   readonly otherNetworks: string | undefined;
   /** Whether the page for people can ask a wallet of the network (CAIP-2). */
   readonly isPaidInBrowser: (network: string) => boolean;
-  /** Undefined: no payments are taken yet. */
+  /** Payments; undefined: none are taken yet. */
   readonly payments: FamilyPayments | undefined;
 };
 
@@ -44,7 +47,7 @@ export type FamilyPayments = {
   readonly isPayment: (payload: unknown) => boolean;
   /** The signed part of a payment that cannot be valid: a facilitator may be asked about it, and no money can move. */
   readonly unsignedPayment: unknown;
-  /** How a node says of which chain it is. */
+  /** Question by which a node says of which chain it is. */
   readonly identity: Identity;
   /** Asks a node whether `way` is what is configured. */
   readonly checkNode: (way: Way, services: WayServices, url: string, fetch: Fetch) => Promise<readonly NodeFinding[]>;
@@ -52,7 +55,7 @@ export type FamilyPayments = {
 
 export type RailDeps = FacilitatorDeps & { readonly facilitators: Facilitators };
 
-/** `cannot_serve`: payments would be refused. `away`: no answer came. `warning`: worth knowing. */
+/** Level of a finding. `cannot_serve`: payments would be refused. `away`: no answer came. `warning`: worth knowing. */
 export type FindingLevel = 'ok' | 'warning' | 'cannot_serve' | 'away';
-/** `detail`: a sentence for an operator: what was found and, where it is wrong, what to do. */
+/** Finding about a node. `detail` is a sentence for an operator: what was found and, if it is wrong, what to do. */
 export type NodeFinding = { readonly level: FindingLevel; readonly detail: string };

@@ -17,7 +17,10 @@ export type Rpc = <T>(
   options?: RpcOptions,
 ) => Promise<RpcResult<T>>;
 
-/** `signal` ends the call before its own time is over. `mayRepeat` is asked when its connection broke; by default it may. */
+/**
+ * Options of a call. `signal` ends it before its own time is over. `mayRepeat` is asked when its connection broke; by
+ * default it may.
+ */
 type RpcOptions = { readonly signal?: AbortSignal; readonly mayRepeat?: () => Promise<boolean> };
 
 const TIMEOUT_MS = 5000;

@@ -13,7 +13,7 @@ export type NodesDeps = {
   readonly clock: Pick<Clock, 'monotonic'>;
 };
 
-/** What one look may still do. */
+/** Budget of what one look may still do. */
 export type Turn = {
   /** A payer waits for it: it comes before those of the reconciler. */
   readonly first: boolean;
@@ -37,7 +37,7 @@ export type ChainNode = {
     params: readonly unknown[],
     schema: z.ZodType<T>,
   ) => Promise<NodeAnswer<T>>;
-  /** Undefined: it is of `caip2`. */
+  /** Finds out whether the node is of another chain; undefined: it is of `caip2`. */
   readonly findFault: (turn: Turn, caip2: string) => Promise<string | undefined>;
 };
 
@@ -47,7 +47,7 @@ const FIRST_AT_ONCE = 2;
 /** Calls, or looks, that wait for one node; beyond them it is as good as away. */
 const MAX_WAITING = 1000;
 
-/** How a node says of which chain it is: what it answers to `method`, and the CAIP-2 name in that. */
+/** Question by which a node says of which chain it is: what it answers to `method`, and the CAIP-2 name in that. */
 export type Identity = { readonly method: string; readonly caip2: z.ZodType<string> };
 
 /** The nodes of a process, by URL. */
@@ -96,7 +96,7 @@ type Waiting = { readonly number: number; readonly resolve: (admitted: boolean) 
 /** Resolves when one more call may be made; false if too many are waiting. */
 function createPace({ schedule, clock }: NodesDeps): (turn: Turn) => Promise<boolean> {
   const queues = { payers: new Queue(), others: new Queue() };
-  /** When the last calls were made, oldest first. */
+  /** Times of the last calls, oldest first. */
   const made: number[] = [];
   let waking = false;
 

@@ -100,7 +100,7 @@ export function readSupported(
   return { finding: { level: 'away', detail } };
 }
 
-/** Any verdict is fine. */
+/** Asks for a verdict; any is fine. */
 async function tryVerify(
   way: Way,
   { words, unsignedPayment }: FamilyPayments,

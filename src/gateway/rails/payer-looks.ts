@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { Schedule } from '../../host/clock.ts';
 import type { Look, LookedAt, Rail, SeenSoFar } from './rail.ts';
 
-/** `soFar`: what can be said before its end. */
+/** Look that has begun. `soFar` is what can be said before its end. */
 type BegunLook = { readonly end: Promise<Look>; readonly soFar: () => Look };
 export type BeginLook = (charge: LookedAt, asker: 'payer' | 'reconciler') => BegunLook;
 
@@ -15,7 +15,7 @@ const REMEMBERED = 1000;
 
 export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['look'] {
   const begun = new Map<string, BegunLook>();
-  // Only what no later look could find otherwise.
+  // Ends of looks that no later look could find otherwise.
   const ended = new LRUCache<string, Look>({ max: REMEMBERED });
 
   const remember = async (name: string, end: Promise<Look>): Promise<Look> => {
@@ -26,7 +26,7 @@ export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['lo
   const beginForPayers = (name: string, charge: LookedAt): BegunLook => {
     const { end, soFar } = begin(charge, 'payer');
     const look = { end: remember(name, end).finally(() => begun.delete(name)), soFar };
-    // Its payer may be told of a failure, or be gone by then.
+    // The payer may be told of a failure, or be gone by then.
     look.end.catch(() => undefined);
     begun.set(name, look);
     return look;

@@ -12,7 +12,7 @@ import type { Envelope } from './x402/client-wire.ts';
 export type Presented = {
   readonly version: Credential['version'];
   readonly key: PaymentKey;
-  /** The one that it names among those that it was read for, or what it is told if it names none. */
+  /** Way that the payment names among those that it was read for, or what it is told if it names none. */
   readonly way: Way | Refusal;
   /** SHA-256 of the credential's decoded bytes, in hex: the same payment in another spelling has another one. */
   readonly sha256: string;
@@ -21,11 +21,11 @@ export type Presented = {
   /** Amount as signed: in the smallest unit of the asset, and until when, in seconds since the epoch. */
   readonly amount: bigint;
   readonly deadline: bigint | undefined;
-  /** What only the rail reads; plain JSON. */
+  /** Payload that only the rail reads; plain JSON. */
   readonly payload: unknown;
 };
 
-/** `Presented` without the way. */
+/** Payment without the way. */
 type ReadPayment = Omit<Presented, 'way'>;
 
 /** Public: lower-case words joined by `_`, and what would have been right, for people. */
@@ -43,8 +43,8 @@ export type Settlement =
   /** The payment was not taken, and never will be by this attempt. `reason` is public. */
   | { readonly kind: 'refused'; readonly reason: string; readonly via: string }
   /**
-   * It is certain that this attempt moved nothing and never will: no facilitator was asked, or none took the call.
-   * `declined`: no facilitator takes such a payment.
+   * The attempt moved nothing and never will, for certain: no facilitator was asked, or none took the call. `declined`:
+   * no facilitator takes such a payment.
    */
   | {
       readonly kind: 'not_carried_out';
@@ -55,7 +55,7 @@ export type Settlement =
   /** The money may have moved, or may yet. `detail` is for the log. */
   | { readonly kind: 'unknown'; readonly reason: string; readonly via: string; readonly detail: string };
 
-/** What came before this attempt to settle. */
+/** Earlier attempts to settle the payment. */
 export type SettleHistory = {
   /** An earlier attempt ended unknown: any refusal from now on may hide its success, so none is believed. */
   readonly afterUnknown: boolean;
@@ -63,7 +63,10 @@ export type SettleHistory = {
   readonly via: string | undefined;
 };
 
-/** Called before each facilitator is called: what must be durable before that. False: the call is not made, nor any other. */
+/**
+ * Called before each facilitator is called: it writes down what must be durable before that. False: the call is not
+ * made, nor any other.
+ */
 export type Sending = (via: string) => Promise<boolean>;
 
 export type Rail = {
@@ -97,15 +100,15 @@ export type Rail = {
 
 /** The rail of some networks, which reads what was signed there out of an envelope. */
 export type NetworkRail = Omit<Rail, 'read' | 'isCallable'> & {
-  /** Raised whenever an entry of `accepts` has become another, or can or cannot be written. */
+  /** Counter that is raised whenever an entry of `accepts` has become another, or can or cannot be written. */
   readonly revision: () => number;
   /** Begins to ask what has to be known before `ways`, which may change, are offered; what is returned ends it. */
   readonly watch: (ways: () => readonly Way[]) => () => void;
-  /** `network`: CAIP-2, or a name of x402 v1. */
+  /** Whether the rail serves a network: CAIP-2, or a name of x402 v1. */
   readonly serves: (network: string) => boolean;
   /**
-   * `way`: the one that it names; undefined: none. Problem: `payment_malformed`. Undefined: beside its network it names
-   * nothing of this rail's.
+   * Reads a payment. `way` is the one that it names; undefined: none. Problem: `payment_malformed`. Undefined: beside
+   * its network it names nothing of this rail's.
    */
   readonly read: (envelope: Envelope, way: Way | undefined) => ReadPayment | Problem | undefined;
 };
@@ -117,14 +120,17 @@ export type LookedAt = Pick<
 
 export type Look =
   | { readonly kind: 'proven'; readonly proof: Proof }
-  /** It did not pay and never can: expired unused, cancelled, or spent on something else. */
+  /** The payment did not pay and never can: expired unused, cancelled, or spent on something else. */
   | { readonly kind: 'impossible'; readonly reason: string }
-  /** Nothing is certain. `used`: the payment was used up, and by what is not known yet. `search` goes back with the next look. */
+  /**
+   * The end is not certain. `used`: the payment was used up, and by what is not known yet. `search` goes back with the
+   * next look.
+   */
   | { readonly kind: 'open'; readonly used: boolean; readonly search: Search | null }
   /** No answer. `detail` is for the log. */
   | Unavailable;
 
-/** `end`: what it finds in the end, for the request that began it and waits no longer. */
+/** Look as far as it got. `end` is what it finds in the end, for the request that began it and waits no longer. */
 export type SeenSoFar = Look & { readonly end?: Promise<Look> };
 
 export type Unavailable = { readonly kind: 'unavailable'; readonly detail: string };

@@ -1,5 +1,5 @@
-// All networks as one, of whatever chain family: their names, how a way to pay is read, how a payment is spelled, and
-// the rails that take payments. Each call goes to the rail of the payment's network. All rails ask the same
+// Joins all networks to one, of whatever chain family: their names, how a way to pay is read, how a payment is spelled,
+// and the rails that take payments. Each call goes to the rail of the payment's network. All rails ask the same
 // facilitators.
 import type { Spelling } from '../../domain/payment/charge.ts';
 import type { Networks, WayInput, WayIssue, WayReading } from '../../domain/payment/network.ts';
@@ -15,7 +15,7 @@ import { readEnvelope, type Envelope } from './x402/client-wire.ts';
 import type { FacilitatorDeps } from './x402/facilitator-calls.ts';
 import { createFacilitators, type Facilitators } from './x402/facilitators.ts';
 
-/** In the order in which they are asked whether a network is theirs. */
+/** Families in the order in which they are asked whether a network is theirs. */
 export const FAMILIES: readonly ChainFamily[] = [EVM, SVM];
 
 /** An entry of `accepts` at its longest, without rails. */
@@ -102,11 +102,11 @@ function nameFamily(issue: WayIssue, input: WayInput, family: ChainFamily): WayI
 
 // The rails. A credential is read for the way that it names.
 
-/** All rails as one, with what facilitators were like lately, whichever rail asked them. */
+/** All rails as one, with the latest state of facilitators, whichever rail asked them. */
 export type Rails = Rail &
   Pick<Facilitators, 'standing'> &
   Pick<NetworkRail, 'revision' | 'watch'> & {
-    /** Undefined: no rail serves this network. */
+    /** Rail of a network; undefined: none serves it. */
     readonly for: (network: string) => NetworkRail | undefined;
   };
 
@@ -176,7 +176,7 @@ function wayMismatch(expected: string): Refusal {
   return { reason: 'way_mismatch', expected };
 }
 
-/** `chain`: of the network that `envelope` names; undefined: it is of no chain that is known here. */
+/** Chooses the way. `chain` is that of the network in `envelope`; undefined: it is of no chain that is known here. */
 function chooseWay(
   { version, network, accepted }: Envelope,
   ways: readonly Way[],
@@ -195,7 +195,7 @@ function chooseWay(
     : wayMismatch(`payTo ${oneOf(inAsset.map(({ payTo }) => payTo))} on ${first.network}`);
 }
 
-/** Only a name that is known is repeated: then it is ours. */
+/** Names a network only if it is known here: then the name is ours. */
 function whereNone(
   version: Envelope['version'],
   network: string,

@@ -1,7 +1,7 @@
-// One JSON call over ky to a service that an operator named: a facilitator or a node. It follows no redirect, because
-// that would carry the signed payment and the operator's credentials elsewhere. It reads a bounded response, and one
-// deadline covers everything. A failure says whether a byte may have been sent. Only if none was sent may another
-// facilitator be asked to move the same money. It never logs: URLs and headers of these services are secrets.
+// Makes one JSON call over ky to a service that an operator named: a facilitator or a node. It follows no redirect,
+// because that would carry the signed payment and the operator's credentials elsewhere. It reads a bounded response,
+// and one deadline covers everything. A failure says whether a byte may have been sent. Only if none was sent may
+// another facilitator be asked to move the same money. It never logs: URLs and headers of these services are secrets.
 import { isUtf8 } from 'node:buffer';
 
 export type Fetch = typeof globalThis.fetch;
@@ -25,7 +25,10 @@ export type ServiceCall = {
 export type ReplyHeaders = Pick<Headers, 'get'>;
 
 export type JsonReply =
-  /** `slow`: the next caller may have to wait as long, for a service that stalls, is overloaded or cannot be reached. */
+  /**
+   * The service replied. `slow`: the next caller may have to wait as long, for one that stalls, is overloaded or cannot
+   * be reached.
+   */
   | {
       readonly kind: 'reply';
       readonly status: number;
@@ -34,8 +37,8 @@ export type JsonReply =
       readonly headers?: ReplyHeaders | undefined;
     }
   /**
-   * `sent` false: nothing of the call reached the service. `status`: of a response that arrived whole and holds no JSON.
-   * `why`: a phrase for the log, without any of what was sent or answered.
+   * Why the call failed. `sent` false: nothing of it reached the service. `status` is that of a response that arrived
+   * whole and holds no JSON. `why` is a phrase for the log, without any of what was sent or answered.
    */
   | {
       readonly kind: 'failed';
@@ -46,7 +49,7 @@ export type JsonReply =
       readonly headers?: ReplyHeaders | undefined;
     };
 
-/** Written by the client, whatever is configured: they frame the call. */
+/** Headers that the client writes, whatever is configured: they frame the call. */
 const FRAMING =
   /^(?:host|connection|keep-alive|content-length|content-type|transfer-encoding|accept-encoding|expect|upgrade)$/i;
 const PAUSE_MS = 100;
@@ -104,7 +107,7 @@ export async function callService(call: ServiceCall, fetch: Fetch): Promise<Json
   }
 }
 
-/** `name` below the path of `url`, without its query and fragment. */
+/** Joins `name` to the path of `url`, without its query and fragment. */
 export function urlBelow(url: string, name: string): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname.replace(/\/+$/, '')}/${name}`;
@@ -122,7 +125,7 @@ function writeHeaders({ headers, body }: ServiceCall): Headers {
   return written;
 }
 
-/** What a response that arrived whole says. */
+/** Reads a response that arrived whole. */
 function readReply(status: number, bytes: Uint8Array, limits: JsonLimits): JsonReply {
   const json = readJson(bytes, limits);
   if (status >= 300 && status < 400 && !json.ok) return failed(`status ${status}: it redirects, which is not followed`);
@@ -184,7 +187,7 @@ function neverSent(error: unknown): boolean {
     // A code alone is not enough: EHOSTUNREACH and ETIMEDOUT also end connections that have carried bytes.
     if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
     if (code === 'UND_ERR_CONNECT_TIMEOUT' || TLS.test(code)) return true;
-    // Closed in the handshake, and a port that fetch never connects to: neither has a code of its own.
+    // A close in the handshake, and a port that fetch never connects to, have no code of their own.
     if (cause.message.includes('before secure TLS connection was established') || cause.message === 'bad port') {
       return true;
     }
@@ -212,7 +215,7 @@ type JsonLimits = {
 
 type BoundedJson =
   | { readonly ok: true; readonly value: unknown }
-  /** `isJson`: it is, and exceeds the limits. */
+  /** The body cannot be used. `isJson`: it is JSON, and exceeds the limits. */
   | { readonly ok: false; readonly why: string; readonly isJson: boolean };
 
 const NOT_JSON: BoundedJson = { ok: false, why: 'is not JSON in UTF-8', isJson: false };

@@ -1,4 +1,4 @@
-// What a start asks of the services behind its receivers, so that an owner hears of a mistake before a payer does: every
+// Asks the services behind the receivers at a start, so that an owner hears of a mistake before a payer does: every
 // facilitator which kinds of payment it takes, every node of which chain it is. It goes over the transport that the
 // process has anyway: fetch would take 14 MB of a process that nobody pays yet. Nothing here waits for a request, and a
 // service is named by its host, because its URL may hold a key.
@@ -16,7 +16,7 @@ import type { Kind } from './x402/supported-kinds.ts';
 
 export type ServiceAnswer =
   | { readonly kind: 'fine' }
-  /** What a facilitator takes. */
+  /** The facilitator takes these kinds. */
   | { readonly kind: 'kinds'; readonly kinds: readonly Kind[] }
   /** A sentence for an operator. */
   | { readonly kind: 'fault'; readonly sentence: string };
@@ -47,7 +47,7 @@ export function startQuestions(receivers: readonly Receiver[], deps: StartCheckD
   return questions;
 }
 
-/** What is wrong by `answers`; a question without one says nothing yet. `v1`: x402 version 1 is taken too. */
+/** Finds what is wrong by `answers`; a question without one says nothing yet. `v1`: x402 version 1 is taken too. */
 export function findServiceFaults(
   receivers: readonly Receiver[],
   answers: ReadonlyMap<string, ServiceAnswer>,
@@ -59,7 +59,7 @@ export function findServiceFaults(
   for (const { way, payments, facilitators } of waysOf(receivers)) {
     const questions = facilitators.map(nameOfFacilitator);
     const said = questions.map((name) => answers.get(name));
-    // One that did not say what it takes may take it.
+    // A facilitator that did not say what it takes may take it.
     if (!said.every((answer) => answer?.kind === 'kinds')) continue;
     const v1Network = v1 ? payments.words.v1NameOf(way.network) : undefined;
     const takes = ({ x402Version, scheme, network }: Kind): boolean =>

@@ -4,17 +4,20 @@ import type { SetChange } from '../../domain/routing/revise.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
 
-/** `was`: the route before it. The matcher of an older snapshot finds no route by its id without looking at all of them. */
+/**
+ * Change of a snapshot. `was` is the route before it: the matcher of an older snapshot finds no route by its id without
+ * looking at all of them.
+ */
 export type SnapshotChange = SetChange & { readonly was: Route | undefined };
 
 export type Current = {
   /** The snapshot that serves; undefined until the first set was loaded. */
   readonly snapshot: Snapshot | undefined;
-  /** `change`: all that the next one differs in, if it is known. */
+  /** Puts the next snapshot in force. `change` is all that it differs in, if that is known. */
   readonly swap: (next: Snapshot, change?: SnapshotChange) => void;
   /** Calls `listener` right after each swap. */
   readonly onSwap: (listener: (next: Snapshot, before: Snapshot | undefined, change?: SnapshotChange) => void) => void;
-  /** The first one, once there is one. */
+  /** First snapshot, once there is one. */
   readonly first: Promise<Snapshot>;
   /** Look-ups in the caches of all snapshots so far. */
   readonly cacheTotals: () => { readonly hits: number; readonly misses: number };

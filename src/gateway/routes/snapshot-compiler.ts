@@ -17,7 +17,7 @@ import type { Current, SnapshotChange } from './current-snapshot.ts';
 export type Compiler = {
   /** Loads a set. True if it is in force when this returns; false if it is being compiled or was refused. */
   readonly load: (set: RouteSet) => boolean;
-  /** One change of the set in force. `whole` is the set with it, asked for if the change alone is not enough. */
+  /** Makes one change of the set in force. `whole` is the set with it, asked for if the change alone is not enough. */
   readonly change: (change: SetChange | Reset, whole: () => RouteSet) => boolean;
   /** Takes a set from elsewhere; the caller is told what is wrong with it. */
   readonly take: (set: RouteSet) => Promise<CompileResult>;
@@ -37,16 +37,16 @@ export type FedChange =
   | { readonly kind: 'created' | 'updated'; readonly revision: number; readonly route: Route }
   | { readonly kind: 'deleted'; readonly revision: number; readonly id: string };
 
-/** `was` and `is`: the route before and with the change. */
+/** Snapshot with one change. `was` and `is` are the route before and with it. */
 type CompiledChange = MadeSnapshot & {
   readonly was: Route | undefined;
   readonly is: Route | undefined;
 };
-/** `reason` names the route that is wrong. */
+/** Set that was refused. `reason` names the route that is wrong. */
 type RefusedSet = { readonly ok: false; readonly reason: string };
 export type CompileResult = { readonly ok: true } | RefusedSet;
 
-/** `change`: all that the snapshot differs in from the one in force, if it is known. */
+/** Snapshot that was made. `change` is all that it differs in from the one in force, if that is known. */
 type MadeSnapshot = { readonly ok: true; readonly snapshot: Snapshot; readonly change?: SnapshotChange };
 
 /** A set and its place in the order in which sets came. */
@@ -55,7 +55,7 @@ type NumberedSet = { readonly set: RouteSet; readonly number: number };
 /** Sets up to this many routes are compiled at once: a few milliseconds. */
 const AT_ONCE = 1000;
 
-/** `paths` is asked for each compilation: a reload may have changed it. */
+/** Makes a compiler. `paths` is asked for each compilation: a reload may have changed it. */
 export function createCompiler(current: Current, paths: () => PathOptions, log: Log): Compiler {
   let waiting: NumberedSet | undefined;
   let compiling: NumberedSet | undefined;
@@ -85,7 +85,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
       waiting = undefined;
       const { set, number } = compiling;
       try {
-        // It replaces an older one, even if a newer one waits already.
+        // A set replaces an older one, even if a newer one waits already.
         put(revise(set) ?? (await compileSnapshotInSlices(set, paths(), breathe)), number);
       } catch (error) {
         refused(set, error);
@@ -175,7 +175,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
   };
 }
 
-/** `snapshot` with its next change. */
+/** Makes `snapshot` with its next change. */
 async function changeFed(
   snapshot: Snapshot,
   next: FedChange,
@@ -207,7 +207,7 @@ function reviseOrNot(base: Snapshot | undefined, set: RouteSet): Snapshot | unde
   try {
     return base && reviseSnapshot(base, set);
   } catch {
-    // Compiled whole it is refused too, with the same words whatever stood before.
+    // A set that fails here is refused when it is compiled whole, with the same words whatever stood before.
     return undefined;
   }
 }

@@ -26,7 +26,7 @@ type SyncDeps = {
   readonly log: Log;
 };
 
-/** The last good set, for what answers in the registry's place. */
+/** Last good set, for what answers in the registry's place. */
 export type LastGood = { readonly set: FoundSet; readonly confirmedAt: number };
 
 export type Sync = {

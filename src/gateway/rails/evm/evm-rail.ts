@@ -19,7 +19,7 @@ import { isExactWrapper, MAGIC } from './erc-6492.ts';
 /** Facilitators refuse what expires within 6 seconds: it might not be on the chain in time. */
 const EXPIRY_MARGIN_SECONDS = 6n;
 
-/** How much longer than was asked for an authorization may hold: a charge of unknown end stays open for as long. */
+/** Seconds that an authorization may hold longer than was asked for: a charge of unknown end stays open for as long. */
 const BEYOND_TIMEOUT_SECONDS = 600n;
 
 export function createEvmRail(deps: RailDeps): NetworkRail {
@@ -52,7 +52,7 @@ const TRANSACTION = /^0x[0-9a-fA-F]{64}$/;
 export const EVM_WORDS: ChainWords = {
   payload: ({ payload }, { way }) => {
     const { signature, authorization } = payloadOf(payload);
-    // `to` is written as configured: some facilitators compare it as text with payTo.
+    // Address `to` is written as configured: some facilitators compare it as text with payTo.
     return { signature, authorization: { ...authorization, to: way.payTo } };
   },
   extra: ({ terms }) => terms,
@@ -172,7 +172,7 @@ type PayloadReading =
   /** A public sentence without any of the credential's content. */
   | { readonly ok: false; readonly detail: string };
 
-/** Bytes: 65 of a key's signature; a contract's (ERC-1271, ERC-6492) may be longer. */
+/** Length of a signature in bytes: a key's has 65; a contract's (ERC-1271, ERC-6492) may be longer. */
 const SIGNATURE = { min: 65, max: 4000 } as const;
 const MAX_UINT256 = 2n ** 256n - 1n;
 const MAX_DIGITS = MAX_UINT256.toString().length;

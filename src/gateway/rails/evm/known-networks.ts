@@ -3,7 +3,7 @@
 // every row with the lists of x402 and of viem. Sources: x402 2.x and 1.x (tokens, v1 names), viem (nodes, explorers).
 import type { KnownNetwork, KnownToken } from '../../../domain/payment/network.ts';
 
-/** Any EVM chain, by its number. */
+/** Name of any EVM chain, by its number. */
 export const CHAIN = /^eip155:[1-9]\d{0,17}$/;
 
 type Native = KnownNetwork['nativeCurrency'];

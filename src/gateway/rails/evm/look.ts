@@ -35,9 +35,9 @@ export type LookDeps = NodesDeps & {
 
 // Event topics and function selectors are Keccak-256 of the signatures beside them, as EIP-3009 and ERC-20 name them;
 // the tests compute them again.
-/** AuthorizationUsed(address,bytes32) */
+/** Topic of AuthorizationUsed(address,bytes32). */
 export const AUTHORIZATION_USED = '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5';
-/** AuthorizationCanceled(address,bytes32) */
+/** Topic of AuthorizationCanceled(address,bytes32). */
 export const AUTHORIZATION_CANCELED = '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81';
 /** Transfer(address,address,uint256) */
 export const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
@@ -55,7 +55,7 @@ const NEAR_CLAIM_SECONDS = 60n;
 const CLOCKS_AGREE_SECONDS = 30n;
 /** A node's logs may be behind its states. A search that found nothing begins anew, every third time from far before. */
 const ROUNDS = 3n;
-/** How far the chain's time is past the end of an authorization before the chain is believed to have seen the last of it. */
+/** Seconds past the end of an authorization after which the chain is believed to have seen the last of it. */
 const AFTER_END_SECONDS = 60n;
 /** Blocks that are read to find where to start looking. */
 const START_READS = 3;
@@ -83,7 +83,7 @@ const receiptSchema = z.object({
 type Log = z.output<typeof logSchema>;
 type Block = { readonly number: bigint; readonly time: bigint };
 
-/** What a look knows so far; it survives a node that fails in the middle. */
+/** Knowledge of a look so far; it survives a node that fails in the middle. */
 type Progress = {
   used: boolean;
   /** Searches before this one that found nothing. */
@@ -92,7 +92,7 @@ type Progress = {
   range: bigint;
 };
 
-/** One node, asked for one charge. */
+/** One node that is asked about one charge. */
 type View = {
   readonly node: ChainNode;
   readonly turn: Turn;
@@ -150,7 +150,7 @@ export function createLook(deps: LookDeps): Rail['look'] {
   }, deps.schedule);
 }
 
-/** It is known to be used up, even if a later call failed. */
+/** Answers that the payment was used up, if that is known, even if a later call failed. */
 function usedOr(progress: Progress, detail: string): Look {
   return progress.used ? { kind: 'open', used: true, search: writeSearch(progress) } : { kind: 'unavailable', detail };
 }
@@ -213,7 +213,7 @@ type Spending =
   /** Nowhere between the start and the authorization's end, or the head: the node's logs are behind its states. */
   | { readonly kind: 'not_found' };
 
-/** What used the nonce up. */
+/** Finds the transaction that used the nonce up. */
 async function findSpending(view: View, head: Block): Promise<Spending | Away> {
   const { charge, progress } = view;
   const { payment, amount, deadline, createdAt } = charge;
@@ -257,7 +257,7 @@ async function findSpending(view: View, head: Block): Promise<Spending | Away> {
   return { kind: 'not_found' };
 }
 
-/** How long before the claim a search begins. */
+/** Seconds before the claim at which a search begins. */
 function secondsBefore({ now, progress }: View, head: Block): bigint {
   if (progress.round % ROUNDS === ROUNDS - 1n) return BEFORE_CLAIM_SECONDS;
   const apart = now() - head.time;
@@ -276,7 +276,7 @@ async function findStart(view: View, head: Block, time: bigint): Promise<bigint 
     if (isAway(read)) return read;
     if (read.time <= time) {
       if (later.number - read.number <= LOG_RANGE || reads === START_READS - 1) return read.number;
-      // Between the two, and rather too early.
+      // The guess lies between the two, and rather too early.
       const between = ((later.number - read.number) * (time - read.time)) / (later.time - read.time) - LOG_RANGE / 2n;
       if (between <= 0n) return read.number;
       const nearer = await readBlock(view, read.number + between);

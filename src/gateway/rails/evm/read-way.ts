@@ -30,7 +30,7 @@ type Chain = Pick<KnownNetwork, 'caip2' | 'tokens'> & {
   readonly rpcUrls: readonly string[] | undefined;
 };
 
-/** Undefined: not the name of an EVM network. */
+/** Reads a way; undefined: it does not name an EVM network. */
 export function readEvmWay(input: WayInput): WayReading | undefined {
   const chain = findChain(input.network);
   if (chain === undefined) return undefined;
@@ -143,7 +143,7 @@ function readOther(input: WayInput, asset: string, complain: Complain): Token | 
   return { asset, decimals, terms: { name, version } };
 }
 
-/** What is wrong with the receiving address, or undefined. */
+/** Says what is wrong with the receiving address; undefined: nothing. */
 function judgePayTo(payTo: string, { testnet, tokens }: Chain): string | undefined {
   if (!ADDRESS.test(payTo)) return 'is not the address that receives the payments: 0x and 40 hex digits, in quotes';
   if (ZERO.test(payTo)) return 'is the zero address, which nobody can spend from; write your own';

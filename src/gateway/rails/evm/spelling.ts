@@ -1,5 +1,5 @@
-// The one spelling of an EVM network, and of a payment on it. What a payment names can move money only once on its chain, so
-// fifty encodings of one payment are one payment.
+// Spells an EVM network, and a payment on it, in one way. What a payment names can move money only once on its chain,
+// so fifty encodings of one payment are one payment.
 import type { PaymentKey } from '../../../domain/payment/charge.ts';
 import type { KnownNetwork } from '../../../domain/payment/network.ts';
 import { CHAIN, EVM_NETWORKS } from './known-networks.ts';
@@ -13,7 +13,7 @@ export function findEvmNetwork(name: string): Pick<KnownNetwork, 'caip2' | 'v1' 
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 const NONCE = /^0x[0-9a-f]{64}$/;
 
-/** Undefined: the parts name no payment of an EVM network. */
+/** Spells a payment; undefined: the parts name no payment of an EVM network. */
 export function canonicalPayment(raw: PaymentKey): PaymentKey | undefined {
   const network = findEvmNetwork(raw.network)?.caip2;
   const [asset, payer, nonce] = [raw.asset.toLowerCase(), raw.payer.toLowerCase(), raw.unique.toLowerCase()];

@@ -6,7 +6,7 @@ import type { Unavailable } from '../rail.ts';
 
 export type Token = {
   readonly kind: 'token';
-  /** Undefined: the contract does not say. */
+  /** Name of the token; undefined: the contract does not say. */
   readonly name: string | undefined;
   readonly version: string | undefined;
   readonly decimals: number | undefined;
@@ -22,7 +22,7 @@ const bytes = z
   .max(20_000);
 const WORD = 32;
 const MAX_TEXT = 256;
-/** How nodes report a call that reverts: JSON-RPC's own code, or the one that Geth made customary. */
+/** Codes with which nodes report a call that reverts: JSON-RPC's own, and the one that Geth made customary. */
 const REVERTED = new Set([3, -32_000, -32_015]);
 
 /** Asks `asset`; `no_contract` if no code is at the address. */

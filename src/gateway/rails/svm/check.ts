@@ -15,7 +15,7 @@ export type Wanted = {
   readonly amount: bigint;
 };
 
-/** What the transaction says that it moves. */
+/** Transfer that the transaction says it makes. */
 export type Transfer = {
   readonly source: string;
   readonly mint: string;
@@ -102,7 +102,7 @@ function checkTransfer(transaction: Transaction, wanted: Wanted): Refusal | unde
   if (mint !== wanted.mint) return refuse('payload_mint_mismatch', `mint ${wanted.mint}`);
   if (decimals !== wanted.decimals) return refuse('payload_mint_mismatch', `${wanted.decimals} decimals`);
   if (destination !== wanted.destination) return refuse('payload_recipient_mismatch', `account ${wanted.destination}`);
-  // From an account to itself nothing moves.
+  // A transfer from an account to itself moves nothing.
   if (source === destination) return refuse('payload_recipient_mismatch', 'another account than the one paid');
   if (authority !== payer) return refuse('payload_signature_invalid', 'the second signer as the authority');
   return amount === wanted.amount ? undefined : refuse('payload_amount_mismatch', `amount ${wanted.amount}`);

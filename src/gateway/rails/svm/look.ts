@@ -13,7 +13,7 @@ import { readBase58 } from './addresses.ts';
 import { caip2OfGenesis } from './known-networks.ts';
 import { isSignedBy, readTransaction, SIGNATURE_BYTES, type Transaction } from './transaction.ts';
 
-/** What is known of the payment of a charge. */
+/** Facts about the payment of a charge. */
 export type Sought = {
   readonly transaction: Transaction;
   /** The token account that pays. */
@@ -27,7 +27,7 @@ type SvmLookDeps = NodesDeps & {
     readonly urls: readonly string[];
     readonly isPublic: (url: string) => boolean;
   };
-  /** Undefined: not known any more. */
+  /** Finds the facts of a payment; undefined: they are not known any more. */
   readonly seek: (charge: LookedAt) => Sought | undefined;
 };
 
@@ -39,7 +39,7 @@ const PAGES_PER_LOOK = 10;
 const CALLS_PER_LOOK = PAGES_PER_LOOK + 6;
 /** Clocks of chains and of ours differ: proof is looked for from a little before the claim. */
 const BEFORE_CLAIM_SECONDS = 120;
-/** How long after a claim its payment counts as ended. */
+/** Seconds after a claim from which its payment counts as ended. */
 const END_SECONDS = 150;
 
 const whole = z.number().int().min(0);
@@ -53,9 +53,9 @@ const transactionSchema = z
   })
   .nullable();
 
-/** What looks know so far, as it is kept with the charge. */
+/** Progress of looks, as it is kept with the charge. */
 type Progress = {
-  /** From a finalized height above this on the payment cannot land. */
+  /** Height above which no finalized block can hold the payment any more. */
   lastValid: number | undefined;
   /** The search under way is the last one: it began above that height. It is the reconciler's alone. */
   final: boolean;
@@ -66,7 +66,7 @@ type Progress = {
   before: string | undefined;
 };
 
-/** One node, asked for one charge. */
+/** One node that is asked about one charge. */
 type View = {
   readonly node: ChainNode;
   readonly turn: Turn;
@@ -77,7 +77,7 @@ type View = {
 };
 
 const NOTHING_SEARCHED: Pick<Progress, 'passed' | 'before'> = { passed: 0, before: undefined };
-/** The last search comes after all others (`furtherSearch`). */
+/** Number of the last search, which comes after all others (`furtherSearch`). */
 const FINAL_ROUND = 1_000_000;
 
 export function createLook(deps: SvmLookDeps): Rail['look'] {
@@ -94,7 +94,8 @@ export function createLook(deps: SvmLookDeps): Rail['look'] {
     const first = asker === 'payer';
     const turn: Turn = { first, number: looks++, left: CALLS_PER_LOOK };
     const progress = readProgress(charge.search);
-    // What ends a charge is searched as of a height, which a payer's look does not ask for: it begins a search of its own.
+    // The end of a charge is searched as of a height, which a payer's look does not ask for: it begins a search of its
+    // own.
     const isOwn = first && progress.final;
     if (isOwn) Object.assign(progress, NOTHING_SEARCHED);
     const said: string[] = [];
@@ -130,7 +131,7 @@ async function lookAt(view: View, asker: 'payer' | 'reconciler'): Promise<Look |
   const { node, turn, charge, progress } = view;
   const fault = await node.findFault(turn, charge.payment.network);
   if (fault !== undefined) return away(fault);
-  // Until when it could still come is nothing to make a payer wait for.
+  // The time until which the payment could still come is nothing to make a payer wait for.
   const end = asker === 'payer' ? undefined : await readEnd(view);
   if (end !== undefined && 'away' in end) return end;
   const overAt = end?.overAt;
@@ -139,7 +140,7 @@ async function lookAt(view: View, asker: 'payer' | 'reconciler'): Promise<Look |
   if (searched.signature !== undefined) {
     const proof = await prove(view, searched.signature);
     if (proof !== 'failed') return proof;
-    // It is used up. What a node alone says ends nothing while the payment could still be made.
+    // The payment is used up. What a node alone says ends nothing while the payment could still be made.
     return overAt === undefined ? open(progress) : { kind: 'impossible', reason: 'transaction_failed' };
   }
   if (overAt === undefined || !searched.whole) return open(progress);
@@ -152,7 +153,7 @@ function open(progress: Progress): Look {
   return { kind: 'open', used: false, search: writeProgress(progress) };
 }
 
-/** `overAt`: the finalized slot by which the payment can land no more; undefined: it still can. */
+/** End of a payment. `overAt` is the finalized slot by which it can land no more; undefined: it still can. */
 type End = { readonly overAt: number | undefined };
 
 async function readEnd({ node, turn, progress }: View): Promise<End | Away> {
@@ -169,10 +170,10 @@ async function readEnd({ node, turn, progress }: View): Promise<End | Away> {
   return { overAt: epoch.value.absoluteSlot };
 }
 
-/** `whole`: it went back to before the claim. */
+/** Result of a search. `whole`: it went back to before the claim. */
 type Searched = { readonly signature: string | undefined; readonly whole: boolean };
 
-/** `overAt`: only what is finalized counts, as a node knows it that has come to this slot. */
+/** Searches for the payment. With `overAt` only finalized blocks count, of a node that has come to this slot. */
 async function search(view: View, asker: 'payer' | 'reconciler', overAt: number | undefined): Promise<Searched | Away> {
   const { charge, progress } = view;
   const asOf = overAt === undefined ? { commitment: 'confirmed' } : { commitment: 'finalized', minContextSlot: overAt };
@@ -204,9 +205,9 @@ async function search(view: View, asker: 'payer' | 'reconciler', overAt: number 
 
 type Page =
   | { readonly kind: 'found'; readonly signature: string }
-  /** It goes back to before the claim. */
+  /** The page goes back to before the claim. */
   | { readonly kind: 'last' }
-  /** So many transactions, back to one of this signature. */
+  /** The page held so many transactions, back to one of this signature. */
   | { readonly kind: 'passed'; readonly transactions: number; readonly back: string }
   | { readonly kind: 'spent' };
 
@@ -235,12 +236,12 @@ async function prove({ node, turn, charge, sought }: View, signature: string): P
   if (!reading.ok || reading.transaction.messageHash !== charge.payment.unique)
     return away('getTransaction: another transaction than asked for');
   if (meta.err !== null) return 'failed';
-  // There is one transfer in it, so its place is always the same.
+  // The transaction has one transfer in it, so its place is always the same.
   const proof = { transaction: signature, logIndex: 0, amount: sought.amount, payer: charge.payment.payer };
   return { kind: 'proven', proof };
 }
 
-/** What speaks against believing a node that a payment never came; undefined: nothing does. */
+/** Finds what speaks against believing a node that a payment never came; undefined: nothing does. */
 async function findGap(view: View, overAt: number): Promise<Away | 'too_soon' | undefined> {
   const { node, turn, charge, isPublic } = view;
   const claimed = Math.floor(charge.createdAt / 1000);

@@ -1,5 +1,5 @@
-// What was signed for a payment on a Solana network: a transaction that its payer has signed and its fee payer will
-// sign. Source: x402 v2, scheme `exact` on Solana.
+// Reads what was signed for a payment on a Solana network: a transaction that its payer has signed and its fee payer
+// will sign. Source: x402 v2, scheme `exact` on Solana.
 import { z } from 'zod';
 import { describeFault, type Envelope } from '../x402/client-wire.ts';
 import { readTransaction, type Transaction } from './transaction.ts';
@@ -20,7 +20,7 @@ const payloadSchema = z.object({
   transaction: z.string('is not a transaction').max(4000, 'is longer than 4000 characters'),
 });
 
-/** What no key signed: a facilitator may be asked about it, and nothing can move. */
+/** Payload that no key signed: a facilitator may be asked about it, and nothing can move. */
 export const UNSIGNED_PAYMENT = {
   base64: Buffer.alloc(200, 1).toString('base64'),
   transaction: { signers: ['1'.repeat(32)] },

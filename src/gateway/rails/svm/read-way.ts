@@ -10,7 +10,7 @@ const SYSTEM_PROGRAM = '1'.repeat(32);
 
 type Complain = (field: string, message: string) => void;
 
-/** Undefined: not the name of a Solana network. */
+/** Reads a way; undefined: it does not name a Solana network. */
 export function readSvmWay(input: WayInput): WayReading | undefined {
   const network = findSvmNetwork(input.network);
   if (network === undefined) return undefined;
@@ -67,7 +67,7 @@ function readToken(
   return undefined;
 }
 
-/** What is wrong with the receiving address, or undefined. */
+/** Says what is wrong with the receiving address; undefined: nothing. */
 function judgePayTo(payTo: string, { tokens }: KnownNetwork): string | undefined {
   if (payTo === '')
     return 'is missing; write the address of the wallet that receives the payments: base58 of 32 bytes, in quotes';

@@ -10,9 +10,9 @@ import { askSupported } from '../x402/supported-kinds.ts';
 import { findTokenAccount, isSvmAddress, TOKEN_PROGRAM } from './addresses.ts';
 
 type WayReadiness = {
-  /** Undefined: the way cannot be offered. */
+  /** Fee payer of a way; undefined: the way cannot be offered. */
   readonly feePayer: (way: Way) => string | undefined;
-  /** Raised whenever what can be offered has changed. */
+  /** Counter that is raised whenever what can be offered has changed. */
   readonly revision: () => number;
   /** Begins to ask about `ways`, which may change; what is returned ends it. */
   readonly watch: (ways: () => readonly Way[]) => () => void;
@@ -24,10 +24,10 @@ const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 60_000;
 
 type State = {
-  /** Who was asked: after a change of configuration all is asked again, and what was known stays until then. */
+  /** Services that were asked: a change of configuration asks all again, and what was known stays until then. */
   services: WayServices | undefined;
   feePayer: string | undefined;
-  /** `unknown`: no node said so yet, and then the way is offered. */
+  /** State of the account. `unknown`: no node said so yet, and then the way is offered. */
   account: 'unknown' | 'there' | 'missing' | 'other_program';
   isOffered: boolean;
   supportedAt: number;
@@ -74,7 +74,7 @@ export function createReadiness(deps: RailDeps): WayReadiness {
     state.failures++;
     const waitMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(state.failures - 1, 10));
     state.supportedAt = clock.monotonic() - SUPPORTED_EVERY_MS + waitMs;
-    // Why is known from the start's own questions; later it is news.
+    // The reason is known from the start's own questions; later it is news.
     const level = state.feePayer === undefined ? 'info' : 'warn';
     if (state.failures === 1) log[level]('no facilitator names a fee payer for a way to pay', { network: way.network });
   };

@@ -1,11 +1,11 @@
-// The one spelling of a payment on a Solana network: its message can land only once, with whatever signatures.
+// Spells a payment on a Solana network in one way: its message can land only once, with whatever signatures.
 import type { Spelling } from '../../../domain/payment/charge.ts';
 import { isSvmAddress } from './addresses.ts';
 import { findSvmNetwork } from './known-networks.ts';
 
 const SHA256 = /^[0-9a-f]{64}$/;
 
-/** Undefined: the parts name no payment of a Solana network. */
+/** Spells a payment; undefined: the parts name no payment of a Solana network. */
 export const canonicalPayment: Spelling['payment'] = ({ network: name, asset, payer, unique: raw }) => {
   const network = findSvmNetwork(name)?.caip2;
   const unique = raw.toLowerCase();

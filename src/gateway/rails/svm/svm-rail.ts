@@ -30,7 +30,7 @@ export function createSvmRail(deps: RailDeps): NetworkRail {
     revision: readiness.revision,
     read: readPresented,
     check: (presented, offer) => checkPayment(presented, offer, accounts(offer.way)),
-    // Only the one that verified knows that it pays the fee.
+    // The facilitator that verified knows alone that it pays the fee.
     ...deps.facilitators.askFor(SVM_WORDS, { settles: 'who_verified' }),
     receiptHeader: (version, receipt) => writeReceipt(version, receipt, undefined),
     look: createLook({

@@ -13,11 +13,11 @@ export type Instruction = {
 };
 
 export type Transaction = {
-  /** Those whose signatures are required, the fee payer first. */
+  /** Accounts whose signatures are required, the fee payer first. */
   readonly signers: readonly string[];
-  /** In the order of `signers`. The fee payer's may be missing, as zeros. */
+  /** Signatures in the order of `signers`. The fee payer's may be missing, as zeros. */
   readonly signatures: readonly Buffer[];
-  /** What all of them sign. */
+  /** Message that all of them sign. */
   readonly message: Buffer;
   /** SHA-256 of the message in hex: unlike a signature it cannot be varied, so it names the payment. */
   readonly messageHash: string;
@@ -27,7 +27,7 @@ export type Transaction = {
 
 type TransactionReading =
   | { readonly ok: true; readonly transaction: Transaction }
-  /** `why` begins with a verb and holds nothing of the transaction. */
+  /** The transaction cannot be read. `why` begins with a verb and holds nothing of the transaction. */
   | { readonly ok: false; readonly why: string };
 
 /** The network's limit. */

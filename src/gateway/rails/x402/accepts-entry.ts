@@ -24,7 +24,7 @@ export function requirementV2({ way, amount }: RailOffer, extra: object): object
   return { scheme, network, amount: amount.toString(), asset, payTo, maxTimeoutSeconds, extra };
 }
 
-/** Undefined: version 1 has no name for this network. */
+/** Writes an entry of version 1; undefined: it has no name for this network. */
 export function requirementV1(
   { way, amount, description, resource }: RailOffer,
   chain: ChainWords,

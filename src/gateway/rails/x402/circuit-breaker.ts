@@ -7,15 +7,15 @@ import type { NotTaken } from './not-taken.ts';
 
 export type Operation = 'verify' | 'settle';
 
-/** `none`: the call was not made after all. */
+/** End of a call. `none`: it was not made after all. */
 export type CallEnd = 'answered' | 'slow' | 'none' | NotTaken;
 
 export type Breaker = {
-  /** Undefined: do not call now. Otherwise the call may be made, and its end has to be reported once. */
+  /** Admits a call, whose end has to be reported once. Undefined: do not call now. */
   readonly admit: (operation: Operation) => ((end: CallEnd) => void) | undefined;
-  /** How long it stays open, in milliseconds; 0 while it is closed. */
+  /** Milliseconds for which the circuit breaker stays open; 0 while it is closed. */
   readonly rest: () => number;
-  /** Why it is open, until a call is answered again; undefined while it is closed. */
+  /** Reason why the circuit breaker is open, until a call is answered again; undefined while it is closed. */
   readonly reason: () => OpenReason | undefined;
 };
 export type OpenReason = 'slow' | NotTaken['reason'];
@@ -23,7 +23,7 @@ export type OpenReason = 'slow' | NotTaken['reason'];
 type BreakerOptions = {
   /** Number of failed calls of one operation in a row after which the circuit breaker opens. */
   readonly failures: number;
-  /** How long it stays open at first; twice as long after every trial that fails. */
+  /** Milliseconds for which the circuit breaker stays open at first; twice as long after every trial that fails. */
   readonly openMs: number;
   readonly maxOpenMs: number;
 };

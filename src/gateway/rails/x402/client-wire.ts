@@ -12,11 +12,11 @@ export type Envelope = {
   /** SHA-256 of the decoded bytes, in hex. */
   readonly sha256: string;
   readonly scheme: string;
-  /** As written: CAIP-2 in version 2, a name in version 1. */
+  /** Network as written: CAIP-2 in version 2, a name in version 1. */
   readonly network: string;
   /** The terms that the client says it accepted; version 2 only. */
   readonly accepted: Accepted | undefined;
-  /** What was signed: the rail's to read. */
+  /** Payload that was signed: the rail's to read. */
   readonly payload: unknown;
 };
 export type Accepted = z.output<typeof acceptedSchema>;
@@ -79,7 +79,7 @@ export function readEnvelope({ version, value }: Credential): EnvelopeReading {
   return { ok: true, envelope: { version, sha256, scheme, network, accepted, payload } };
 }
 
-/** The first thing that is wrong below the members `above`: where, in the schema's own words. */
+/** Describes the first fault below the members `above`: its place, in the schema's own words. */
 export function describeFault({ issues }: z.ZodError, ...above: readonly string[]): string {
   const [issue] = issues;
   if (issue === undefined) return 'The payment does not have the form of x402.';
@@ -102,12 +102,12 @@ function refuse(why: string): EnvelopeReading {
 export function decodeBase64(value: string): Buffer | undefined {
   const padding = value.endsWith('==') ? 2 : value.endsWith('=') ? 1 : 0;
   if (padding > 0 && value.length % 4 !== 0) return undefined;
-  // The other alphabet's two characters are the only ones that Node's decoder takes besides.
+  // These two characters of the other alphabet are the only ones that Node's decoder takes besides.
   if (value.includes('-') || value.includes('_')) return undefined;
-  // Of a character of two bytes it would take one.
+  // The decoder would take one byte of a character that has two.
   if (Buffer.byteLength(value) !== value.length) return undefined;
   const digits = value.length - padding;
-  // One digit alone writes no byte.
+  // A single digit writes no byte.
   if (digits === 0 || digits % 4 === 1) return undefined;
   const bytes = Buffer.from(value, 'base64');
   // Node skips letters that are not base64. Then there are fewer bytes than the digits promise.

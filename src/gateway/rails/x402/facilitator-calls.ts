@@ -25,7 +25,7 @@ import { type Operation, type CallEnd, type Breaker, type OpenReason, createBrea
 export type Standing = {
   /** The host and, if one URL is called with several keys, whose key. */
   readonly name: string;
-  /** Why it is left alone; undefined: it is not. */
+  /** Reason why the facilitator is left alone; undefined: it is not. */
   readonly open: OpenReason | undefined;
 };
 
@@ -37,7 +37,7 @@ export type FacilitatorDeps = {
   readonly authorize: Authorize;
   /** Services of a way, as configured now. */
   readonly services: (way: Way) => WayServices | undefined;
-  /** One call that was made, or skipped because the facilitator is left alone or busy. */
+  /** Hears of a call that was made, or skipped because the facilitator is left alone or busy. */
   readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
 };
 
@@ -62,9 +62,9 @@ type Known = {
 
 /** Calls of facilitators, and how each stands. */
 export type FacilitatorCalls = {
-  /** How each of these stands, one entry a facilitator. */
+  /** State of each of these, one entry a facilitator. */
   readonly standing: (facilitators: readonly Facilitator[]) => readonly Standing[];
-  /** Raised whenever one is left alone, or no more. */
+  /** Counter that is raised whenever a facilitator is left alone, or no more. */
   readonly revision: () => number;
   readonly stateOf: (facilitator: Facilitator) => Known;
   readonly call: (
@@ -93,7 +93,8 @@ export function leftAlone(breaker: Breaker): Skipped {
 /** Makes the calls, and keeps what is known of each facilitator, whichever chain it was asked about. */
 export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
   const { schedule, clock, log, observe } = deps;
-  // By URL, account and limits: several receivers may share a facilitator, and a reloaded configuration finds the state it left.
+  // Facilitators by URL, account and limits: several receivers may share one, and a reloaded configuration finds the
+  // state it left.
   const known = new Map<string, Known>();
   let revision = 0;
 
@@ -161,7 +162,7 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
     }
   };
 
-  /** How long until the first of them is asked again; undefined if none is left alone. */
+  /** Milliseconds until the first of them is asked again; undefined if none is left alone. */
   const shortestRest = (facilitators: readonly Facilitator[]): number | undefined => {
     const rests = facilitators.map((facilitator) => stateOf(facilitator).breaker.rest());
     const shortest = Math.min(...rests);
@@ -206,8 +207,8 @@ async function waitFor(semaphore: Semaphore, waitMs: number, schedule: Schedule)
   return semaphore.wait(late.signal).finally(cancel);
 }
 
-// One request to a facilitator: it says who calls, and what comes back holds nothing of what was sent as a secret. Whoever
-// reads an answer may show what it says.
+// Makes one request to a facilitator: it says who calls, and what comes back holds nothing of what was sent as a
+// secret. A caller may show what an answer says.
 
 export type FacilitatorRequest = Pick<ServiceCall, 'timeoutMs'> & {
   readonly name: 'verify' | 'settle' | 'supported';

@@ -46,7 +46,7 @@ export function createWriteRequest(chain: ChainWords): WriteRequest {
   };
 }
 
-/** What is paid for, as a member; empty where it is not known any more. */
+/** Resource that is paid for, as a member; empty if it is not known any more. */
 function resourceOf({ resource: url, description, listing }: RailOffer): string {
   if (url === undefined) return '';
   const resource = { url, description: shortDescription(description), mimeType: MIME_TYPE, ...listing?.service };
@@ -56,16 +56,16 @@ function resourceOf({ resource: url, description, listing }: RailOffer): string 
 type VerifyAnswer =
   | { readonly kind: 'valid' }
   | { readonly kind: 'refused'; readonly reason: string }
-  /** It takes no such payment: another facilitator may; if none does, it cannot be paid so. */
+  /** The facilitator takes no such payment: another one may; if none does, it cannot be paid so. */
   | { readonly kind: 'declined'; readonly refusal: Refusal }
-  /** It says no by a word that is not known here: another facilitator may judge. */
+  /** The facilitator says no by a word that is not known here: another one may judge. */
   | { readonly kind: 'unlisted'; readonly reason: string }
   | { readonly kind: 'nonsense'; readonly why: string };
 
 type SettleAnswer =
   | { readonly kind: 'settled'; readonly transaction: string }
   | { readonly kind: 'refused'; readonly reason: string }
-  /** Said before anything could move. */
+  /** The facilitator said so before anything could move. */
   | { readonly kind: 'not_carried_out'; readonly why: string; readonly declined?: Refusal }
   | { readonly kind: 'unknown'; readonly reason: string }
   | { readonly kind: 'nonsense'; readonly why: string };
@@ -89,7 +89,7 @@ export function speaksOfPayment(operation: 'verify' | 'settle', body: unknown): 
   return Object.hasOwn(body, 'success') || Boolean(Reflect.get(body, 'transaction'));
 }
 
-/** What an answer of /verify says. A body in the form of a verdict is read by its words under any status. */
+/** Reads an answer of /verify. A body in the form of a verdict is read by its words under any status. */
 export function readVerifyAnswer(status: number, body: unknown, { key }: Presented, chain: ChainWords): VerifyAnswer {
   const { success, data } = verifySchema.safeParse(body);
   if (!success) return nonsense(`status ${status} without the form of a verification`);
@@ -106,7 +106,7 @@ export function readVerifyAnswer(status: number, body: unknown, { key }: Present
   return { kind: 'valid' };
 }
 
-/** What an answer of /settle says. A body in the form of a settlement is read by its words under any status. */
+/** Reads an answer of /settle. A body in the form of a settlement is read by its words under any status. */
 export function readSettleAnswer(
   status: number,
   body: unknown,
@@ -153,7 +153,7 @@ function readRefusal(word: string | null | undefined, transaction: string | null
   }
 }
 
-/** Undefined: it is not such a payment that it does not take. */
+/** Reads a word that declines a payment; undefined: the facilitator does not say that it takes no such payment. */
 function readDeclined(word: string, reason: string): Refusal | undefined {
   const expected = adviceFor(word);
   return expected === undefined ? undefined : { reason, expected };
@@ -161,7 +161,7 @@ function readDeclined(word: string, reason: string): Refusal | undefined {
 
 const MAX_EXTENSION_RESPONSES = 4096;
 
-/** What a facilitator says of extensions beside its answer, for the log alone; undefined: nothing. */
+/** Reads what a facilitator says of extensions beside its answer, for the log alone; undefined: nothing. */
 export function readExtensionResponses(headers: ReplyHeaders | undefined): string | undefined {
   const value = headers?.get('extension-responses') ?? '';
   if (value === '') return undefined;

@@ -58,7 +58,7 @@ function createAsking(
       const declined: Refusal[] = [];
       const body = bodyOf(presented, offer);
       const said: string[] = [];
-      // The last facilitator's word, if it is not known here.
+      // Word of the last facilitator, if it is not known here.
       let unlisted: string | undefined;
       for (const facilitator of facilitators) {
         const since = clock.monotonic();
@@ -141,7 +141,7 @@ function createAsking(
         kind: 'not_carried_out',
         reason: 'facilitator_unavailable',
         retryAfterMs: shortestRest(facilitators),
-        // One that was not asked may take it.
+        // A facilitator that was not asked may take the payment.
         declined: refusalOfAll(declined, facilitatorsOf(offer.way)),
       };
     },
@@ -153,7 +153,7 @@ function createAsking(
   };
 }
 
-/** `settlement` undefined: this facilitator did not carry the call out, and the next one may be asked. */
+/** Conclusion from a call. `settlement` undefined: it was not carried out, and the next facilitator may be asked. */
 type Conclusion = {
   readonly settlement: Settlement | undefined;
   readonly result: CallResult;
@@ -161,7 +161,7 @@ type Conclusion = {
   readonly declined?: Refusal | undefined;
 };
 
-/** What the end of a call says about the money. */
+/** Concludes from the end of a call what it says about the money. */
 function conclude(
   reply: Called,
   via: string,
@@ -206,11 +206,11 @@ function refusalOfAll(declined: readonly Refusal[], facilitators: readonly Facil
   return declined.length === facilitators.length ? declined[0] : undefined;
 }
 
-// Which facilitators may be asked to settle a payment, and in which order: first the one that was asked to settle it
-// before, because no other may remember that attempt; else the one that judged it. Only this process remembers which one
-// that was. The charge holds what a restart has to know.
+// Orders the facilitators that may be asked to settle a payment: first the one that was asked to settle it before,
+// because no other may remember that attempt; else the one that judged it. Only this process remembers which one that
+// was. The charge holds what a restart has to know.
 
-/** `who_verified`: only the facilitator that verified a payment may settle it, if it is known which one did. */
+/** Order of settling. `who_verified`: only the facilitator that verified it, if it is known which one did. */
 type SettleOrder = { readonly settles: 'in_order' | 'who_verified' };
 
 /** Number of payments whose judge is remembered. */
@@ -219,7 +219,7 @@ const JUDGES = 10_000;
 type Settlers = {
   /** Remembers who gave a verdict on a payment. */
   readonly judged: (presented: Presented, by: Facilitator) => void;
-  /** `via`: the facilitator that was asked first before. */
+  /** Lists the facilitators that may be asked. `via` is the one that was asked first before. */
   readonly mayBeAsked: (presented: Presented, offer: RailOffer, via: string | undefined) => readonly Facilitator[];
 };
 

@@ -13,7 +13,7 @@ const REASONS: ReadonlyMap<number, NotTaken['reason']> = new Map([
   [415, 'not_carried_out'],
 ]);
 
-/** What an operator can do about it. */
+/** Advice to an operator for each reason. */
 const ADVICE: Readonly<Record<NotTaken['reason'], string>> = {
   unauthorized: 'it does not know who calls; check auth',
   clock_skew: 'it takes no token of this time; set the clock of this machine',
@@ -25,7 +25,7 @@ const ADVICE: Readonly<Record<NotTaken['reason'], string>> = {
 
 const CLOCK_OFF_MS = 5000;
 
-/** Why a call was not taken: who calls, or how often, not what is paid. */
+/** Reason why a call was not taken: who calls, or how often, not what is paid. */
 export type NotTaken = {
   readonly reason:
     | 'unauthorized'
@@ -41,7 +41,7 @@ export type NotTaken = {
 export type NotTakenReply = NotTaken & {
   /** Phrase of ours for the log and for operators. */
   readonly why: string;
-  /** How far our clock is ahead of the facilitator's, if that is why. */
+  /** Seconds that our clock is ahead of the facilitator's, if that is why. */
   readonly secondsAhead: number | undefined;
 };
 

@@ -47,7 +47,7 @@ export function adviceFor(word: string): string | undefined {
   return DECLINED.get(normaliseWord(word));
 }
 
-/** What a client may be shown of a word: one that could hold anything else is its listed form, or `fallback`. */
+/** Makes of a word what a client may be shown: one that could hold anything else is its listed form, or `fallback`. */
 export function publicReason(word: string | null | undefined, fallback: string): string {
   if (typeof word !== 'string') return fallback;
   if (/^[A-Za-z][A-Za-z0-9_]{2,99}$/.test(word)) return word.toLowerCase();

@@ -4,16 +4,16 @@
 
 /** Takes the secrets of one call out of texts. */
 export type SecretFilter = {
-  /** `text` without them. */
+  /** Takes the secrets out of `text`. */
   readonly text: (text: string) => string;
-  /** `value`, plain JSON, with every text in it that may be shown without them. */
+  /** Takes the secrets out of every text in `value`, plain JSON, that may be shown. */
   readonly json: (value: unknown) => unknown;
 };
 
 const REMOVED = '[secret]';
 /** A shorter secret is taken out only as a whole word: it may be part of others. */
 const SHORT = 8;
-/** Nothing below this length can be told from ordinary text. */
+/** Length of the shortest secret: nothing below can be told from ordinary text. */
 const SHORTEST = 4;
 /** A part of a token between dots. */
 const TOKEN_PART = 16;
@@ -25,7 +25,10 @@ const BASE64 = /[A-Za-z0-9+/_-]{8,}={0,2}/g;
 /** Members of answers that are compared with what we asked for, and never shown: a header may say the same. */
 const COMPARED = new Set(['scheme', 'network', 'asset', 'payer', 'payTo', 'amount']);
 
-/** `secrets`: as they were sent. `isOurs`: whether a text is a word that the code knows, which is nobody's secret. */
+/**
+ * Makes a filter. `secrets` are as they were sent. `isOurs` tells whether a text is a word that the code knows, which
+ * is nobody's secret.
+ */
 export function createSecretFilter(secrets: readonly string[], isOurs: (text: string) => boolean): SecretFilter {
   const pattern = patternOf(secrets.flatMap(piecesOf));
   const holds = (text: string): boolean => text.search(pattern) >= 0;
@@ -41,7 +44,7 @@ export function createSecretFilter(secrets: readonly string[], isOurs: (text: st
     const meant = Buffer.from(run, 'base64').toString();
     const shown = takeOut(meant, depth + 1);
     if (shown !== meant) return Buffer.from(shown).toString('base64');
-    // Behind other letters of the alphabet.
+    // The secret may stand behind other letters of the alphabet.
     const isHidden = [1, 2, 3].some((offset) => holds(Buffer.from(run.slice(offset), 'base64').toString('latin1')));
     return isHidden ? REMOVED : run;
   };

@@ -1,5 +1,5 @@
-// What facilitators take, as their list of supported kinds says. It answers what has to be known before a way is offered.
-// Source: x402 facilitator API, /supported.
+// Reads what facilitators take from their lists of supported kinds, and answers what has to be known before a way is
+// offered. Source: x402 facilitator API, /supported.
 import { z } from 'zod';
 import type { Way } from '../../../domain/payment/way.ts';
 import { type FacilitatorDeps, requestFacilitator } from './facilitator-calls.ts';

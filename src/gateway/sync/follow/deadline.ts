@@ -10,13 +10,13 @@ export type Deadline = {
   readonly extend: (ms: number) => void;
   /** Time is up now, whatever arrives. */
   readonly expire: () => void;
-  /** What `waiting` comes to, or a rejection when the signal fires first. */
+  /** Resolves as `waiting` does, or rejects when the signal fires first. */
   readonly race: <T>(waiting: Promise<T>) => Promise<T>;
   /** The chunks of `body`; each of them extends the deadline by `ms`. Throws when the signal fires; lets go of `body`. */
   readonly read: (body: ReadableStream<Uint8Array>, ms: number) => AsyncGenerator<Uint8Array, void, undefined>;
   /** Whether it was time that ran out. */
   readonly passed: () => boolean;
-  /** Nothing is waited for any more. */
+  /** Ends the deadline: nothing is waited for any more. */
   readonly clear: () => void;
 };
 

@@ -27,12 +27,12 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** `memberLimit`: bytes of one member at most. */
+/** Cuts an array into its members, of at most `memberLimit` bytes each. */
 export function createArrayCutter(memberLimit: number): ArrayCutter {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   let carried: Uint8Array[] = [];
   let carriedBytes = 0;
-  // 0 before the array, 1 between its members.
+  // Depth: 0 before the array, 1 between its members.
   let depth = 0;
   let inString = false;
   let escaped = false;
@@ -46,7 +46,7 @@ export function createArrayCutter(memberLimit: number): ArrayCutter {
     try {
       const members: unknown = JSON.parse(`[${decoder.decode(bytes)}]`);
       if (!Array.isArray(members)) return BROKEN;
-      // Between two commas, or behind the last of them, something has to stand.
+      // Something has to stand between two commas, and behind the last of them.
       if (members.length === 0 && (!final || sawMember)) return BROKEN;
       sawMember = true;
       return { ok: true, members };
@@ -57,7 +57,7 @@ export function createArrayCutter(memberLimit: number): ArrayCutter {
 
   /** Reads on to the end of the array or of `bytes`: `comma` is the last one between members, -1 if there is none. */
   const scan = (bytes: Uint8Array, from: number): { comma: number; at: number } => {
-    // In locals: what a closure shares is read from memory at every byte.
+    // State in locals: what a closure shares is read from memory at every byte.
     let [level, quoted, skip, comma, at] = [depth, inString, escaped, -1, from];
     for (; at < bytes.length && level > 0; at++) {
       const byte = bytes[at];

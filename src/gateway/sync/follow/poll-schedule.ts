@@ -19,7 +19,7 @@ export function pollWaitMs(
   return backOffMs(failures, first, Math.max(LONGEST_WAIT_MS, pollIntervalMs), chance);
 }
 
-/** `ms`: what the last poll took; `endedMs`: how long ago it ended. */
+/** Milliseconds to wait after an event. `ms` is what the last poll took; `endedMs` how long ago it ended. */
 export function eventWaitMs({ ms, endedMs }: { readonly ms: number; readonly endedMs: number }): number {
   return Math.max(EVENT_WAIT_MS, ms * EVENT_WAIT_SHARE - endedMs);
 }

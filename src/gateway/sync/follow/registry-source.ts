@@ -23,7 +23,7 @@ type RegistrySourceOptions = {
 };
 
 export type RegistrySourceLimits = FeedLimits & {
-  /** Bytes of the set at most, decompressed. */
+  /** Limit of the set in bytes, decompressed. */
   readonly bodyBytes: number;
   /** Longest wait for the head of an answer, and between two pieces of its body. */
   readonly answerMs: number;
@@ -104,7 +104,7 @@ async function readSet(
   const name = nameOf(response.headers);
   const body = openBody(response, limits, deadline);
   // Another tag says that the bytes are others. They are read as they come, because 35 MB of them at a time are reason
-  // enough for the garbage collector to go through everything. Without one they have to be seen whole first.
+  // enough for the garbage collector to go through everything. Without a tag they have to be seen whole first.
   const isNew = known === undefined || (name.etag !== undefined && name.etag !== known.etag);
   const held = isNew ? undefined : await hold(body.chunks);
   if (known !== undefined && held !== undefined && !body.isTooLarge() && body.digest() === known.digest) {
@@ -151,7 +151,7 @@ async function hold(chunks: Body['chunks']): Promise<Uint8Array[]> {
   return held;
 }
 
-/** Each chunk once, and no longer held: the text of a large set is as large as its routes. */
+/** Hands each chunk over once, and holds it no longer: the text of a large set is as large as its routes. */
 function* handOver(chunks: Uint8Array[]): Generator<Uint8Array, void, undefined> {
   for (const [index, chunk] of chunks.entries()) {
     chunks[index] = NO_BYTES;
@@ -246,7 +246,7 @@ function unavailable(reason: string): FetchResult {
   return { kind: 'unavailable', reason, retryAfterMs: undefined };
 }
 
-/** `fetch` hides what happened in the cause of its error. */
+/** Finds the reason of an error: `fetch` hides what happened in its cause. */
 function reasonOf(error: unknown): string {
   let deepest: unknown = error;
   while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause;

@@ -2,7 +2,7 @@
 // what it found. The machine decides whether to take it. registry-source.ts implements it.
 import type { Route } from '../../../domain/routing/route.ts';
 
-/** Which set it is. A registry that serves no more than the interface names neither an id nor a revision. */
+/** Name of a set. A registry that serves no more than the interface names neither an id nor a revision. */
 export type SetName = { readonly registryId: string | undefined; readonly revision: number | undefined };
 
 export type FoundSet = SetName & {
@@ -16,13 +16,13 @@ export type FoundSet = SetName & {
 export type SetRequest = {
   /** The set in force. */
   readonly known: FoundSet | undefined;
-  /** `name`: only which set there is, if the registry can say so. `anew`: its bytes, whatever is known. */
+  /** Part that is wanted. `name`: which set there is, if the registry can say so. `anew`: its bytes in any case. */
   readonly want: 'changed' | 'name' | 'anew';
 };
 
 export type FetchResult =
   | { readonly kind: 'set'; readonly set: FoundSet }
-  /** It is the set that was asked about, by every name. */
+  /** The set is the one that was asked about, by every name. */
   | { readonly kind: 'unchanged' }
   /** The set was not sent. */
   | ({ readonly kind: 'named' } & SetName)
@@ -42,13 +42,13 @@ export type FollowedName = { readonly registryId: string; readonly revision: num
  */
 export type OpenedEvents =
   | { readonly kind: 'open'; readonly chunks: AsyncIterable<Uint8Array> }
-  /** It is of another registry. */
+  /** The set is of another registry. */
   | { readonly kind: 'stranger' }
   | { readonly kind: 'not_offered' }
   | { readonly kind: 'refused'; readonly reason: string; readonly retryAfterMs: number | undefined }
   | { readonly kind: 'unavailable'; readonly reason: string; readonly isThere: boolean };
 
-/** Neither rejects, whatever the other side does: what went wrong is a value. */
+/** Source of routes. Neither call rejects, whatever the other side does: what went wrong is a value. */
 export type RouteSource = {
   readonly fetchSet: (request: SetRequest, signal: AbortSignal) => Promise<FetchResult>;
   /** Iterating `chunks` throws if the stream breaks off or goes quiet. */

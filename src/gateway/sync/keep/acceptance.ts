@@ -3,7 +3,7 @@
 // everything free: such a set is held back until the registry has said the same for a while. Pure: no clock, no I/O.
 import type { SetName } from '../follow/route-source.ts';
 
-/** What the decision needs to know of a set. */
+/** Facts about a set that the decision needs. */
 export type SetFacts = SetName & { readonly size: number };
 
 type Suspicion = 'another_registry' | 'older_revision' | 'emptied';
@@ -13,30 +13,30 @@ export type Holding = {
   readonly suspicion: Suspicion;
   readonly held: SetFacts;
   readonly sinceMs: number;
-  /** How long the registry has said so without a poll in between that said otherwise or nothing. */
+  /** Milliseconds for which the registry has said so without a poll in between that said otherwise or nothing. */
   readonly agreedMs: number;
-  /** When it said so last; undefined if the poll after that came to nothing. */
+  /** Time at which it said so last; undefined if the poll after that came to nothing. */
   readonly lastMs: number | undefined;
 };
 
 export type Polled =
   | { readonly kind: 'set'; readonly facts: SetFacts }
-  /** The last good set again. */
+  /** The set is the last good one again. */
   | { readonly kind: 'unchanged' }
   /** An answer that is no valid set. */
   | { readonly kind: 'invalid' }
   | { readonly kind: 'nothing' };
 
 export type Decision =
-  /** `waited`: it was held back before. */
+  /** The set is accepted. `waited`: it was held back before. */
   | { readonly kind: 'accept'; readonly waited: boolean }
   | { readonly kind: 'keep' }
   | { readonly kind: 'hold'; readonly holding: Holding }
-  /** Nothing of it is used. A set that is held back waits on, but this poll does not count for it. */
+  /** The set is refused, nothing of it is used. A set that is held back waits on, and this poll does not count. */
   | { readonly kind: 'refuse'; readonly holding: Holding | undefined };
 
 type Situation = {
-  /** The last good set, or undefined before the first. */
+  /** Last good set, or undefined before the first. */
   readonly good: SetFacts | undefined;
   readonly holding: Holding | undefined;
   readonly emptyAfterMs: number;

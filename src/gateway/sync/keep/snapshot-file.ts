@@ -17,16 +17,16 @@ import type { FoundSet } from '../follow/route-source.ts';
 export type SnapshotFileOptions = {
   readonly file: string;
   readonly registryUrl: string;
-  /** The first signs, all verify; at least one. */
+  /** Secrets, at least one: the first signs, all verify. */
   readonly secrets: readonly string[];
-  /** 0: nothing is kept. */
+  /** Age up to which a file is used, in milliseconds; 0: nothing is kept. */
   readonly maxAgeMs: number;
   readonly clock: Clock;
   readonly schedule: Schedule;
   readonly log: Log;
 };
 
-/** `savedAt`: when the registry last confirmed it, milliseconds since the epoch. */
+/** Set in the file. `savedAt` is when the registry last confirmed it, milliseconds since the epoch. */
 export type StoredSet = { readonly set: FoundSet; readonly savedAt: number };
 
 export type SnapshotFile = {
@@ -69,7 +69,7 @@ export function createSnapshotFile(options: SnapshotFileOptions): SnapshotFile {
   const [signer] = keys;
   if (signer === undefined)
     throw new Error('charges.secrets is empty: the snapshot file needs a secret to be signed with');
-  /** What stands in the file or is on its way there. */
+  /** Set that stands in the file or is on its way there. */
   let kept: StoredSet | undefined;
   let waiting: StoredSet | undefined;
   let working: Promise<void> | undefined;
@@ -163,7 +163,7 @@ async function read(
   if (!keys.some((key) => timingSafeEqual(sign(key, digest), presented))) {
     return 'its signature does not verify: it was changed, or charges.secrets were';
   }
-  // From here on it is our own writing. No string of the head can hold the marker: its quotes would be escaped.
+  // The rest is our own writing. No string of the head can hold the marker: its quotes would be escaped.
   const mark = signed.indexOf(ROUTES);
   const head = headSchema.safeParse(parse(`${signed.toString('utf8', 0, mark)}}`));
   if (!head.success) return 'another version of Tollgate wrote it';
@@ -200,7 +200,8 @@ async function write(
     digest: set.digest,
   };
   makePrivateFolder(dirname(file));
-  // One name, so that what a crash left behind does not pile up; made anew, so that no other file is written to.
+  // The draft has one name, so that what a crash left behind does not pile up; it is made anew, so that no other file
+  // is written to.
   const draft = `${file}.draft`;
   await rm(draft, { force: true });
   const handle = await open(draft, 'wx', 0o600);

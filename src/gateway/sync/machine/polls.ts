@@ -6,7 +6,7 @@ import { judge, takeCompiled } from './set-in-force.ts';
 import type { PollResult } from './state.ts';
 import { tell, type StepDraft } from './step-draft.ts';
 
-/** How long a stream may tell nothing of a change that polls know of. */
+/** Milliseconds for which a stream may tell nothing of a change that polls know of. */
 const STREAM_LAG_MS = 10_000;
 
 export function pollAnswered(draft: StepDraft, found: FetchResult): void {
@@ -37,7 +37,7 @@ export function pollFailed(draft: StepDraft, error: unknown): void {
 }
 
 type EndedPoll = {
-  /** Undefined: an answer, and no word yet on the set in force. */
+  /** Result of the poll; undefined: an answer, and no word yet on the set in force. */
   readonly result: PollResult | undefined;
   readonly wasAway: boolean;
   /** The answer speaks of a whole set and not of its name alone. */

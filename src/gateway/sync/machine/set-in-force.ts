@@ -11,7 +11,7 @@ import { tell, type StepDraft } from './step-draft.ts';
 /** An answer that speaks of the set in force or of another. */
 type JudgedResult = Exclude<FetchResult, { readonly kind: 'named' }>;
 
-/** What an answer came to; undefined: its set is being compiled. */
+/** Judges what an answer came to; undefined: its set is being compiled. */
 export function judge(draft: StepDraft, found: JudgedResult): PollResult | undefined {
   const result = decide(draft, found);
   if (result !== undefined) draft.set.away = result === 'unavailable';
@@ -22,7 +22,7 @@ export function judge(draft: StepDraft, found: JudgedResult): PollResult | undef
 export function takeCompiled(draft: StepDraft, set: FoundSet, waited: boolean, taken: CompileResult): PollResult {
   draft.set.away = false;
   if (taken.ok) return take(draft, set, waited);
-  // It counts as a poll that came to nothing for a set that is held back.
+  // The failure counts as a poll that came to nothing for a set that is held back.
   draft.set.holding &&= { ...draft.set.holding, lastMs: undefined };
   fail(draft, 'error', 'route set refused, the last good one stays', taken.reason);
   return 'invalid';
@@ -135,14 +135,14 @@ function tellSynced(draft: StepDraft, revision: number | undefined, routes: numb
     tell(draft, 'info', 'routes synced', { revision, routes });
 }
 
-/** Why the last poll came to nothing: logged once, not at every poll. */
+/** Notes why the last poll came to nothing, which is logged once, not at every poll. */
 function fail(draft: StepDraft, level: 'warn' | 'error', msg: string, reason: string): void {
   const { set } = draft;
   tell(draft, reason === set.lastError ? 'debug' : level, msg, { reason, routes: set.good?.size });
   set.lastError = reason;
 }
 
-/** `set` with its next change; its routes are listed when they are asked for. */
+/** Makes `set` with its next change; its routes are listed when they are asked for. */
 function changedSet({ registryId }: FoundSet, revision: number, list: () => readonly Route[]): FoundSet {
   let routes: readonly Route[] | undefined;
   return {

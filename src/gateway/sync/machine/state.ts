@@ -11,7 +11,7 @@ import type { StoredSet } from '../keep/snapshot-file.ts';
 
 export type SyncOptions = {
   readonly pollIntervalMs: number;
-  /** How long a registry must go on saying what a set is held back for. */
+  /** Milliseconds for which a registry must go on saying what a set is held back for. */
   readonly emptyAfterMs: number;
 };
 
@@ -30,7 +30,7 @@ export type SetState = {
   readonly good: SetInForce | undefined;
   /** The set that is held back. */
   readonly holding: Holding | undefined;
-  /** Why the last poll came to nothing. */
+  /** Reason why the last poll came to nothing. */
   readonly lastError: string | undefined;
   /** The registry did not answer the last poll. */
   readonly away: boolean;
@@ -51,7 +51,7 @@ type PollState = {
 
 type Want = SetRequest['want'];
 
-/** Where the stream is. `expected`: changes will come by it once it is open again. */
+/** Place of the stream. `expected`: changes will come by it once it is open again. */
 type StreamPlace =
   | { readonly at: 'stopped' }
   | { readonly at: 'waiting'; readonly expected: boolean }
@@ -102,7 +102,7 @@ export type CompiledChange =
   | { readonly ok: true; readonly size: number; readonly list: () => readonly Route[] }
   | Exclude<CompileResult, { readonly ok: true }>;
 
-/** What a poll came to. */
+/** Result of a poll. */
 export type PollResult = 'updated' | 'unchanged' | 'held' | 'invalid' | 'unauthorized' | 'unavailable';
 
 /** Work whose result is the very next input: until then the set in force is what it was. A step asks for one at most. */

@@ -1,5 +1,5 @@
-// One step of the machine that keeps a sidecar's routes in step with its registry: a state and an input give the next state
-// and what is to be done. Pure: time and chance come with the input, and sync.ts performs the effects.
+// Makes one step of the machine that keeps a sidecar's routes in step with its registry: a state and an input give the
+// next state and what is to be done. Pure: time and chance come with the input, and sync.ts performs the effects.
 import { nudge, poll, startStream } from './calls.ts';
 import { pollAnswered, pollCompiled, pollFailed } from './polls.ts';
 import { takeStored } from './set-in-force.ts';

@@ -20,11 +20,11 @@ export type RelayTimeouts = {
 type RelayOptions = {
   readonly registryUrl: URL;
   readonly timeouts: RelayTimeouts;
-  /** Bytes of a request body. */
+  /** Limit of a request body, in bytes. */
   readonly bodyLimit: number;
 };
 
-/** What the relay leaves to the caller of `send`; nothing of a response was sent before `onAway` and `onTooLarge`. */
+/** Events for the caller of `send`; nothing of a response was sent before `onAway` and `onTooLarge`. */
 type RelayEvents = {
   /** The registry gave no response, or one that says that it is not there. */
   readonly onAway: () => void;
@@ -114,7 +114,7 @@ export function createRelay({ registryUrl, timeouts, bodyLimit }: RelayOptions):
     relayed.response = response;
     try {
       res.writeHead(status, returnedHeaders(response.rawHeaders));
-      // As latin1, as they came; flushHeaders would write them as UTF-8.
+      // The headers leave in latin1, as they came; flushHeaders would write them as UTF-8.
       res.write('', 'latin1');
     } catch {
       finish(req, res);
@@ -161,7 +161,7 @@ export function createRelay({ registryUrl, timeouts, bodyLimit }: RelayOptions):
  * the headers anew. The head of a response is written here, after a look at the status.
  */
 function createEngine(registryUrl: URL, { connectMs, idleMs }: RelayTimeouts): ProxyServer {
-  // It reads this variable at every request; fetch would follow redirects, with the caller's credentials.
+  // The client reads this variable at every request; fetch would follow redirects, with the caller's credentials.
   delete process.env['FORCE_FETCH_PATH'];
   const engine = createProxyServer({
     target: registryUrl,

@@ -1,7 +1,7 @@
-// `sync.listen`: the interface's endpoints on the sidecar, so that SDKs beside it need to know one address. Requests go to
-// the registry as they are, with the caller's own credentials and never with ours, and come back as a stream, events
-// included. While the registry is away offline-responses.ts answers what it can; the rest is 503. Knows nothing of traffic that
-// costs money: it has no way to the customer's API.
+// Serves `sync.listen`: the interface's endpoints on the sidecar, so that SDKs beside it need to know one address.
+// Requests go to the registry as they are, with the caller's own credentials and never with ours, and come back as a
+// stream, events included. While the registry is away offline-responses.ts answers what it can; the rest is 503. Knows
+// nothing of traffic that costs money: it has no way to the customer's API.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problem, renderProblem, type Problem } from '../../../domain/problem.ts';
 import { respond, type OwnResponse } from '../../../host/respond.ts';
@@ -21,7 +21,7 @@ type RelayApiOptions = {
 export type RelayApiLimits = {
   /** Requests and event streams at a time; one more is 503. */
   readonly relayed: number;
-  /** Bytes of a request body; one more is 413. Above what our registry takes, which says so itself. */
+  /** Limit of a request body in bytes; one more is 413. It is above what our registry takes, which says so itself. */
   readonly body: number;
 };
 
@@ -86,7 +86,7 @@ export function createRelayApi(options: RelayApiOptions): RelayApi {
           if (!standFor(req, res, path, query)) refuse(req, res, registryAway());
         },
         onTooLarge: () => refuse(req, res, tooLarge(limits.body)),
-        // It is there again, and the sync may not know yet.
+        // The registry is there again, and the sync may not know yet.
         onThere: () => {
           if (sync.status().away) sync.nudge();
         },
