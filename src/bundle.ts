@@ -10,7 +10,8 @@ import { packDesk } from './pack-desk.ts';
 import { DESK_LIST } from './registry/desk/packed-desk-files.ts';
 
 const SRC = import.meta.dirname;
-const DIST = path.resolve(SRC, '../dist');
+/** Into another folder, and with more entries, if the command line says so. */
+const [DIST = path.resolve(SRC, '../dist'), ...ADDED] = process.argv.slice(2);
 const SQLITE = path.join(SRC, 'registry/store/sqlite');
 const POSTGRES = path.join(SRC, 'registry/store/postgres');
 const PAGE_ASSETS = path.join(SRC, 'gateway/page/assets.ts');
@@ -33,6 +34,7 @@ const ENTRIES = [
   path.join(SRC, 'config/openapi-worker.ts'),
   path.join(SRC, 'compose/discovery/publication-worker.ts'),
   path.join(SRC, 'cli/demo-api.ts'),
+  ...ADDED,
 ];
 /** `debug` asks for it and goes on without it; it is no dependency of anything here. */
 const ABSENT = ['supports-color'];

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRaw } from '../support/raw-client.ts';
-import { BARE_ENV } from './support.ts';
+import { BARE_ENV, MAIN } from './support.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const NODE = join(ROOT, 'node_modules/.bin/node');
@@ -30,7 +30,7 @@ async function run(
   argv: readonly string[],
   env: Record<string, string>,
 ): Promise<{ code: number | null; stderr: string }> {
-  const child = spawn(NODE, [...options, join(ROOT, 'src/main.ts'), ...argv], {
+  const child = spawn(NODE, [...options, MAIN, ...argv], {
     cwd: folder,
     env: { ...BARE_ENV, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Io } from '../../src/cli/command.ts';
+import { programBuild } from '../support/build.ts';
 import { COMPILE_CACHE } from '../support/compile-cache.ts';
 import { NO_NETWORK } from '../support/no-network.ts';
 
@@ -44,12 +45,12 @@ export function fakeIo(overrides: Partial<Io> = {}): FakeIo {
 
 const ROOT = join(import.meta.dirname, '../..');
 export const NODE = join(ROOT, 'node_modules/.bin/node');
-export const MAIN = join(ROOT, 'src/main.ts');
+export const MAIN = programBuild().main;
 
 /** The environment of a started program: nothing of ours. */
 export const BARE_ENV = { PATH: process.env['PATH'] ?? '', ...COMPILE_CACHE };
 
-/** Runs the program from the checkout with `env` alone and waits for its end. */
+/** Runs the built program with `env` alone and waits for its end. */
 export async function tollgate(
   argv: readonly string[],
   { folder, env = {} }: { folder: string; env?: Record<string, string> },

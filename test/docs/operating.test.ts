@@ -9,9 +9,10 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { NODE, readText, ROOT } from '../deploy/support.ts';
+import { NODE, readText } from '../deploy/support.ts';
 import { configOf } from '../config/support.ts';
 import { freshDatabase, stopSharedPostgres } from '../postgres/store.ts';
+import { programBuild } from '../support/build.ts';
 import { CERTIFICATE, KEY } from '../support/certificate.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { temporaryFolder } from '../support/process.ts';
@@ -280,7 +281,7 @@ describe('docs/operating.md', () => {
   test('behaviour: Node takes the flags that it names, and the program runs with them', async () => {
     const files = temporaryFolder();
     onTestFinished(files.remove);
-    chmodSync(files.write('tollgate', `#!/bin/sh\nexec node ${path.join(ROOT, 'src/main.ts')} "$@"\n`), 0o755);
+    chmodSync(files.write('tollgate', `#!/bin/sh\nexec node ${programBuild().main} "$@"\n`), 0o755);
     const config = files.write('tollgate.yaml', 'registry: { store: sqlite:data/tollgate.db }\n');
     const env = { PATH: `${files.folder}:${PATH}`, TOLLGATE_CONFIG: config };
     expect(await script(findBlock(blocks, 'flags for Node').text, env)).toMatchObject({ code: 0 });

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MATCHES } from '../cases/matches.ts';
 import { SPELLINGS_OF_EXPORT, TARGETS } from '../cases/targets.ts';
+import { programBuild } from '../support/build.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { headerOf, openRaw, type RawAnswer } from '../support/raw-client.ts';
@@ -22,7 +23,7 @@ let token: string;
 async function cli(...args: string[]): Promise<{ code: number; stdout: string }> {
   try {
     const { stdout } = await run(path.join(ROOT, 'node_modules/.bin/node'), [
-      path.join(ROOT, 'src/main.ts'),
+      programBuild().main,
       ...args,
       '-c',
       config,

@@ -1,9 +1,9 @@
 // The program as main.ts runs it, but that `serve` has a crash point around its ledger and rail.
-import { readFileSync } from 'node:fs';
 import type { Command } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/entry.ts';
 import { runServe, serve, startUnderLock } from '../../src/cli/serve.ts';
 import { createCrashPoint } from './crash-point.ts';
+import packageFile from '../../package.json' with { type: 'json' };
 
 const crashing: Command = {
   ...serve,
@@ -13,6 +13,12 @@ const crashing: Command = {
       return startUnderLock(config, { ...deps, aroundPayments });
     }),
 };
-const packageFile = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
 const exitNow = (code: number): never => process.exit(code);
-process.exit(await runProgram({ argv: process.argv.slice(2), packageFile, exitNow, commands: [crashing] }));
+process.exit(
+  await runProgram({
+    argv: process.argv.slice(2),
+    packageFile: JSON.stringify(packageFile),
+    exitNow,
+    commands: [crashing],
+  }),
+);

@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { RequestListener } from 'node:http';
+import { programBuild } from './build.ts';
 import { startChain, USDC, type Chain } from './chain/chain.ts';
 import { startFacilitator, type FacilitatorOptions } from './chain/facilitator.ts';
 import type { TestFacilitator } from './facilitator-server.ts';
@@ -115,7 +116,7 @@ export async function startPaidTollgate(options: {
   const cli = async (...args: string[]): Promise<string> => {
     const run = promisify(execFile);
     return (
-      await run(path.join(root, 'node_modules/.bin/node'), [path.join(root, 'src/main.ts'), ...args, '-c', config])
+      await run(path.join(root, 'node_modules/.bin/node'), [programBuild().main, ...args, '-c', config])
     ).stdout.trim();
   };
   const token = await cli('token');

@@ -3,6 +3,7 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { programBuild } from './build.ts';
 import { startChain, type Chain } from './chain/chain.ts';
 import { startFacilitator } from './chain/facilitator.ts';
 import { createPayer, type Payer } from './chain/payer.ts';
@@ -91,12 +92,7 @@ export async function startPaidWays(routes: readonly string[]): Promise<PaidWays
   await tollgate.line(({ msg }) => msg === 'a way to pay is offered');
   const root = path.resolve(import.meta.dirname, '../..');
   const cli: PaidWays['cli'] = (...args) =>
-    promisify(execFile)(path.join(root, 'node_modules/.bin/node'), [
-      path.join(root, 'src/main.ts'),
-      ...args,
-      '-c',
-      config,
-    ]);
+    promisify(execFile)(path.join(root, 'node_modules/.bin/node'), [programBuild().main, ...args, '-c', config]);
   const token = (await cli('token')).stdout.trim();
   const url = (target: string): string => `${tollgate.url('proxy')}${target}`;
   const get: PaidWays['get'] = async (target) => {

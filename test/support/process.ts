@@ -1,4 +1,4 @@
-// Tollgate as a process of its own, started as people start it: `node src/main.ts serve -c FILE`. What it logs is
+// Tollgate as a process of its own, started as people start it: `tollgate serve -c FILE`, of the build. What it logs is
 // collected, waiting is for a line or for the exit, and every process is ended by its id. Knows no test.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,13 +6,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { findRunning } from '../../src/cli/runtime-files.ts';
+import { programBuild } from './build.ts';
 import { NO_NETWORK } from './no-network.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const NODE = path.join(ROOT, 'node_modules/.bin/node');
-const MAIN = path.join(ROOT, 'src/main.ts');
-/** With a crash point: TOLLGATE_TEST_STOP_AT. */
-const CRASHING = path.join(ROOT, 'test/support/crash-program.ts');
 const START_MS = 45_000;
 
 export type LogLine = { readonly level: string; readonly msg: string; readonly [field: string]: unknown };
@@ -39,7 +37,7 @@ export type StartOptions = {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Instead of src/main.ts. */
+  /** Instead of the build's. */
   readonly program?: string;
   /** The Node that runs it; by default the one of this repository. */
   readonly node?: string;
@@ -47,13 +45,13 @@ export type StartOptions = {
   readonly listeners?: readonly string[];
 };
 
-/** `node src/main.ts ...args`; resolves when `listeners` are bound, rejects with what it wrote where it ends before. */
+/** `tollgate ...args`; resolves when `listeners` are bound, rejects with what it wrote where it ends before. */
 export async function startProcess({
   args = [],
   env = {},
   cwd = ROOT,
   node = NODE,
-  program = env['TOLLGATE_TEST_STOP_AT'] === undefined ? MAIN : CRASHING,
+  program = programBuild()[env['TOLLGATE_TEST_STOP_AT'] === undefined ? 'main' : 'crashing'],
   listeners = ['proxy', 'admin'],
 }: StartOptions): Promise<TollgateProcess> {
   const child: ChildProcess = spawn(node, [...NO_NETWORK, program, ...args], {

@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { RequestListener } from 'node:http';
+import { programBuild } from '../build.ts';
 import type { ChargeSeen } from '../paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../process.ts';
 import { startUpstream, type Upstream } from '../upstream.ts';
@@ -95,7 +96,7 @@ export async function startPaidSolana(options: {
   let tollgate = options.before === undefined ? await launch() : await start();
   const root = path.resolve(import.meta.dirname, '../../..');
   const { stdout } = await promisify(execFile)(path.join(root, 'node_modules/.bin/node'), [
-    ...[path.join(root, 'src/main.ts'), 'token', '-c', config],
+    ...[programBuild().main, 'token', '-c', config],
   ]);
   const token = stdout.trim();
   const ask: PaidSolana['ask'] = async (target, method = 'GET') => {
