@@ -6,7 +6,7 @@ import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { planWorkers, thisMachine } from '../host/worker-count.ts';
-import { storeAt } from '../registry/store/open.ts';
+import { storeAt } from '../registry/store/store-kinds.ts';
 import { EXIT, type ExitCode } from './command.ts';
 
 /** About a receiver, or about a service that is no receiver's. */

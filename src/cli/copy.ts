@@ -10,7 +10,7 @@ import { NETWORKS } from '../gateway/rails/rails.ts';
 import { createRandom } from '../host/clock.ts';
 import type { CopyMark, CopySource, CopyTarget } from '../registry/store/copy-ports.ts';
 import type { CopyProgress, CopyResult } from '../registry/store/copy.ts';
-import { storeAt } from '../registry/store/open.ts';
+import { storeAt } from '../registry/store/store-kinds.ts';
 import type { StorePlace } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';

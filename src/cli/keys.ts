@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { createRandom } from '../host/clock.ts';
-import { storeAt } from '../registry/store/open.ts';
+import { storeAt } from '../registry/store/store-kinds.ts';
 import { SCOPES, type Scope } from '../domain/scope.ts';
 import type { Store, StoredKey } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';

@@ -2,7 +2,7 @@
 // operators who let another user of the database do it, so that a sidecar's user has no more rights than it needs.
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-import { storeAt } from '../registry/store/open.ts';
+import { storeAt } from '../registry/store/store-kinds.ts';
 import { UPGRADE_TAKES, type StorePlace } from '../registry/store/ports.ts';
 import { CONFIG_FLAG, loadFor, registryOf } from './configuration.ts';
 import { messageOf } from '../host/error-message.ts';

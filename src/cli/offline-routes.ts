@@ -7,8 +7,8 @@ import { fromWire, type Route } from '../domain/routing/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/routing/snapshot.ts';
 import { routeName } from '../domain/routing/pattern.ts';
 import { afterPlan, planDeclared, type Declared, type DeclaredPlan } from '../registry/routes/three-way-merge.ts';
-import { storeAt } from '../registry/store/open.ts';
-import { StoreDamaged } from '../registry/store/damaged.ts';
+import { storeAt } from '../registry/store/store-kinds.ts';
+import { StoreDamaged } from '../registry/store/store-damage.ts';
 import type { StoredRoute } from '../registry/store/ports.ts';
 import { messageOf } from '../host/error-message.ts';
 

@@ -6,7 +6,7 @@ import { suggest } from '../domain/suggest.ts';
 import type { Route } from '../domain/routing/route.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { routeName } from '../domain/routing/pattern.ts';
-import { storeAt } from '../registry/store/open.ts';
+import { storeAt } from '../registry/store/store-kinds.ts';
 import type { Store } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';

@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import type { Config } from '../config/config.ts';
 import type { Clock } from '../host/clock.ts';
-import { storeAt } from '../registry/store/open.ts';
+import { storeAt } from '../registry/store/store-kinds.ts';
 import type { StoreLock } from '../registry/store/ports.ts';
 
 /** Resolves with how to give the locks back. Rejects with a sentence if another process holds one. */

@@ -3,7 +3,7 @@ import type { LoadedConfig } from '../config/config.ts';
 import { resolveSecrets } from '../config/first-start.ts';
 import { createQuotes } from '../domain/payment/quote.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
-import { storeAt } from '../registry/store/open.ts';
+import { storeAt } from '../registry/store/store-kinds.ts';
 import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import type { Io } from './command.ts';
 import { readOfflineRoutes } from './offline-routes.ts';

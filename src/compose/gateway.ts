@@ -8,7 +8,7 @@ import type { Check } from '../host/admin.ts';
 import { systemSchedule } from '../host/clock.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { WorkerPlan } from '../host/worker-count.ts';
-import type { StoredLedger } from '../registry/store/open.ts';
+import type { StoredLedger } from '../registry/store/stored-ledger.ts';
 import type { Closers } from './closers.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
 import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';

@@ -17,7 +17,14 @@ import {
 } from './charges/charge-schemas.ts';
 import { getCharge, listCharges, summariseCharges } from './charges/charge-endpoints.ts';
 import type { Auth } from './auth/credentials.ts';
-import { createRoute, deleteRoute, getRoute, listChanges, listRoutes, patchRoute } from './routes/dashboard.ts';
+import {
+  createRoute,
+  deleteRoute,
+  getRoute,
+  listChanges,
+  listRoutes,
+  patchRoute,
+} from './routes/dashboard-endpoints.ts';
 import { endpoint, JSON_TYPE, MERGE_PATCH_TYPE, type Endpoint } from './http/endpoint.ts';
 import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES, renewLeases } from './charges/ledger-endpoints.ts';
 import { ROUTES_PATH } from './routes/route-responses.ts';
@@ -38,7 +45,14 @@ import {
 import { advancedWire, chargesWire, claimedWire, renewedWire } from '../domain/payment/ledger-wire.ts';
 import { routeWire } from '../domain/routing/route.ts';
 import { matchQuery } from '../domain/routing/match-query.ts';
-import { answerMatch, registerRoute, serveDocument, serveHealth, serveRoutes, streamEvents } from './routes/sdk.ts';
+import {
+  answerMatch,
+  registerRoute,
+  serveDocument,
+  serveHealth,
+  serveRoutes,
+  streamEvents,
+} from './routes/sdk-endpoints.ts';
 import type { Services } from './http/services.ts';
 import { answerWhy } from './charges/why-endpoint.ts';
 

@@ -5,7 +5,7 @@ import { createLog } from '../../src/host/log.ts';
 import { createRemoteCharges } from '../../src/gateway/ledger/remote-ledger.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createLedger, type ChargeStore } from '../../src/domain/payment/ledger.ts';
-import { ledgerOf } from '../../src/registry/store/open.ts';
+import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
 import { openCharges } from '../../src/registry/store/sqlite/charge-store.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
 import { createMemoryCharges, createMemoryLedger } from '../support/memory-ledger.ts';

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { API } from '../../src/registry/api.ts';
 import { EXPLAINED } from '../../src/registry/http/examples.ts';
-import { ledgerOf } from '../../src/registry/store/open.ts';
+import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
 import { LEDGER_KEY, SDK_KEY, startRegistry, token, type Kit } from '../registry/kit.ts';
 import { hasPostgres } from './server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from './store.ts';

@@ -21,7 +21,7 @@ import {
 import type { Declared } from '../../src/registry/routes/three-way-merge.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
 import { explainWhy } from '../../src/compose/why.ts';
-import type { StoredLedger } from '../../src/registry/store/open.ts';
+import type { StoredLedger } from '../../src/registry/store/stored-ledger.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import type { SyncFile } from '../../src/registry/store/sqlite/disk.ts';
 import { openStore, type RoutesAndKeys } from '../../src/registry/store/sqlite/store.ts';

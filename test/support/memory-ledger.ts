@@ -7,7 +7,7 @@ import { OVERDUE_MS, owedBecauseOf } from '../../src/domain/payment/claim-policy
 import { standingOf } from '../../src/domain/payment/whereabouts.ts';
 import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/reports.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
-import { ledgerOf } from '../../src/registry/store/open.ts';
+import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import { leavesToOwner } from '../../src/domain/payment/transition.ts';
 import {

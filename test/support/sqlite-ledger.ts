@@ -1,7 +1,7 @@
 // The ledger over a SQLite file with all that its store can do, as tests want it in one piece.
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import type { ChargeKeeping } from '../../src/domain/payment/ledger.ts';
-import { ledgerOf, type StoredLedger } from '../../src/registry/store/open.ts';
+import { ledgerOf, type StoredLedger } from '../../src/registry/store/stored-ledger.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import { openCharges, type SqliteChargesOptions } from '../../src/registry/store/sqlite/charge-store.ts';
 

@@ -7,7 +7,7 @@ import { createRemoteCharges } from '../../gateway/ledger/remote-ledger.ts';
 import { systemSchedule, type Clock, type Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { createMetrics, type Metrics } from '../../host/metrics.ts';
-import { storeAt } from '../../registry/store/open.ts';
+import { storeAt } from '../../registry/store/store-kinds.ts';
 import type { Served } from '../../workers/worker-channel.ts';
 import { countLeases } from '../charge-metrics.ts';
 import { createClosers } from '../closers.ts';

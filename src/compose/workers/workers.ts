@@ -13,7 +13,7 @@ import type { Log } from '../../host/log.ts';
 import type { Family, Metrics } from '../../host/metrics.ts';
 import type { RefusedRequest } from '../../gateway/refusals.ts';
 import type { Telemetry } from '../../gateway/telemetry.ts';
-import type { StoredLedger } from '../../registry/store/open.ts';
+import type { StoredLedger } from '../../registry/store/stored-ledger.ts';
 import { createWorkerApi } from '../../registry/worker-api.ts';
 import type { WorkerPlan } from '../../host/worker-count.ts';
 import { createHandOver } from '../../workers/hand-over.ts';

@@ -4,11 +4,8 @@ import { PROBLEMS, type ProblemCode } from '../../domain/problem.ts';
 import type { Auth } from '../auth/credentials.ts';
 import type { ResponseSpec, Endpoint } from './endpoint.ts';
 import { EXPLAINED } from './examples.ts';
-import { describedAs, documented, problemBody } from './schemas.ts';
-
-type Json = Readonly<Record<string, unknown>>;
-
-const COMPONENTS = '#/components/schemas/';
+import { componentsOf, schemaOf, writtenSchema, type Json } from './schema-conversion.ts';
+import { problemBody } from './schemas.ts';
 
 /** What the header parameters and answer headers of this interface mean. */
 const HEADERS: Readonly<Record<string, string>> = {
@@ -44,7 +41,7 @@ export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Js
     security: [],
     paths,
     components: {
-      schemas: describeComponents(),
+      schemas: componentsOf(),
       securitySchemes: {
         jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A dashboard token.' },
         api_key: { type: 'http', scheme: 'bearer', description: 'An API key with the scope that the operation names.' },
@@ -137,7 +134,7 @@ function securityOf(auth: Auth): readonly Json[] {
 }
 
 function parametersOf(place: 'path' | 'query', schema: z.ZodObject): Json[] {
-  const described = toJsonSchema(schema);
+  const described = writtenSchema(schema);
   const required = new Set(Array.isArray(described['required']) ? described['required'] : []);
   const properties = z.record(z.string(), z.unknown()).parse(described['properties'] ?? {});
   return Object.entries(properties).map(([name, property]) => ({
@@ -149,45 +146,6 @@ function parametersOf(place: 'path' | 'query', schema: z.ZodObject): Json[] {
 }
 
 function contentOf(schema: z.ZodType, mediaTypes: readonly string[], example?: unknown): Json {
-  const content = { schema: referTo(schema), ...(example === undefined ? {} : { example }) };
+  const content = { schema: schemaOf(schema), ...(example === undefined ? {} : { example }) };
   return Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, content]));
-}
-
-/** A reference if the schema is a component or a list of one, else the schema itself. */
-function referTo(schema: z.ZodType): Json {
-  const id = documented.get(schema)?.id;
-  if (id !== undefined) return { $ref: `${COMPONENTS}${id}` };
-  if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType)
-    return { type: 'array', items: referTo(schema.element) };
-  return toJsonSchema(schema);
-}
-
-// Bodies are described as they are sent: a member with a default may be left out. The default stands in words, because
-// generators of clients take a `default` for a promise that the member is always there, and then require it.
-const CONVERSION = {
-  io: 'input',
-  metadata: documented,
-  override: ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: object }): void => {
-    Object.assign(jsonSchema, describedAs.get(zodSchema));
-    if (!('default' in jsonSchema)) return;
-    const { default: left, ...rest } = jsonSchema;
-    const words = `Left out: ${JSON.stringify(left)}.`;
-    const description =
-      'description' in rest && typeof rest.description === 'string' ? `${rest.description} ${words}` : words;
-    delete jsonSchema.default;
-    Object.assign(jsonSchema, { description });
-  },
-} as const;
-
-function describeComponents(): Json {
-  const { schemas } = z.toJSONSchema(documented, { ...CONVERSION, uri: (id) => `${COMPONENTS}${id}` });
-  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, withoutDialect(schema)]));
-}
-
-function toJsonSchema(schema: z.ZodType): Json {
-  return withoutDialect(z.toJSONSchema(schema, CONVERSION));
-}
-
-function withoutDialect({ $schema: _dialect, $id: _id, id: _name, ...schema }: Json): Json {
-  return schema;
 }

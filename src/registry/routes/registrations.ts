@@ -15,7 +15,7 @@ export type Registrations = {
 };
 
 type RegistrationsDeps = {
-  readonly routes: Pick<Routes, 'createAll' | 'find' | 'readOn'>;
+  readonly routes: Pick<Routes, 'createAll' | 'find' | 'refresh'>;
   /** The route whose price a new one would undercut. */
   readonly findLowered: (input: RouteInput) => StoredRoute | undefined;
   /** 0: no limit. A minute's worth may come at once: SDKs register all they have when they start. */
@@ -72,7 +72,7 @@ export function createRegistrations({
         if (refused !== undefined) refusals.set(each, refused);
       }
       // Another process may have stored it a moment ago.
-      if (refusals.size > 0) await routes.readOn();
+      if (refusals.size > 0) await routes.refresh();
       const admitted = group.filter((each) => {
         const refused = routes.find(each.input) === undefined ? refusals.get(each) : undefined;
         if (refused !== undefined) each.resolve(refused);

@@ -6,7 +6,7 @@ import type { FieldError } from '../../domain/problem.ts';
 import { toWire, type Route, type RouteInput, type RoutePatch } from '../../domain/routing/route.ts';
 import { type Clock, type Random, makeUuid } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import { createReadOn, type ReadOn } from './read-on.ts';
+import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { applyPatch, findChangeFaults, findNewFaults, keyOf, makeRoute, type RouteRules } from './route-changes.ts';
 import { createRouteMemory, type RouteMemory } from './route-index.ts';
 import { createRouteTurns, type Ended, type Plan, type TakeTurn } from './write-queue.ts';
@@ -37,7 +37,7 @@ export type Routes = Omit<RouteMemory, 'apply' | 'noteDeclared' | 'replace' | 'f
   /** The route with this id. If other processes write too, an id that is not known here is looked for in the store. */
   readonly seek: (id: string) => Promise<StoredRoute | undefined>;
   /** Resolves once this process has what other processes had written before; at once if there are none. */
-  readonly readOn: ReadOn;
+  readonly refresh: SingleFlight;
   /** Changes of one route, newest first, also of one that was deleted; `before` is what `nextBefore` gave. */
   readonly history: (
     id: string,
@@ -82,10 +82,10 @@ export async function openRoutes(options: RoutesOptions): Promise<Routes> {
   const { store, isShared, maxRoutes, clock, random, log } = options;
   const memory = createRouteMemory(store.registryId, await store.load(), log);
   const { takeTurn, catchUp, close } = createRouteTurns(store, memory, maxRoutes, log);
-  const readStore = createReadOn(catchUp);
-  const readOn = isShared ? readStore : async () => undefined;
+  const readStore = createSingleFlight(catchUp);
+  const refresh = isShared ? readStore : async () => undefined;
   const parts: Parts = {
-    ...{ memory, takeTurn, readOn, rules: options },
+    ...{ memory, takeTurn, refresh, rules: options },
     now: () => new Date(clock.now()).toISOString(),
     newId: () => makeUuid(random),
   };
@@ -94,10 +94,10 @@ export async function openRoutes(options: RoutesOptions): Promise<Routes> {
     registryId: store.registryId,
     find: ({ route_pattern: pattern, method }) => memory.find(method, pattern),
     seek: async (id) => {
-      if (memory.get(id) === undefined) await readOn();
+      if (memory.get(id) === undefined) await refresh();
       return memory.get(id);
     },
-    readOn,
+    refresh,
     changesAfter: store.changesAfter,
     reach: async (revision) => {
       if (revision > memory.head().revision) await readStore();
@@ -123,7 +123,7 @@ export async function openRoutes(options: RoutesOptions): Promise<Routes> {
 type Parts = {
   readonly memory: RouteMemory;
   readonly takeTurn: TakeTurn;
-  readonly readOn: ReadOn;
+  readonly refresh: SingleFlight;
   readonly rules: RouteRules;
   readonly now: () => string;
   readonly newId: () => string;
@@ -151,13 +151,13 @@ function createAll(
 
 /** Decides again what was decided by memory alone, if another process had written meanwhile. */
 async function decideSurely<T extends Patched | Removed>(
-  { memory, readOn }: Parts,
+  { memory, refresh }: Parts,
   decide: () => Promise<T>,
 ): Promise<T> {
   const first = await decide();
   if (DECIDED_BY_STORE.has(first.kind)) return first;
   const { stamp } = memory.head();
-  await readOn();
+  await refresh();
   return memory.head().stamp === stamp ? first : decide();
 }
 

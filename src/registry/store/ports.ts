@@ -1,5 +1,5 @@
 // The ports of a store: routes with the numbered log of their changes, API keys, and the ledger of charges. Each kind
-// of store is a folder beside this file that implements it; open.ts chooses.
+// of store is a folder beside this file that implements it; store-kinds.ts chooses.
 import type { Scope } from '../../domain/scope.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import { LedgerUnavailable, type ChargeKeeping, type ChargeStore } from '../../domain/payment/ledger.ts';

@@ -9,7 +9,7 @@ import { askWhoMay, type EventStream, type StillAllowed } from './event-stream.t
 import { createResumeQueue } from './resume-queue.ts';
 import type { RouteEvent } from '../routes/route-index.ts';
 import type { Routes } from '../routes/registry-routes.ts';
-import { createTeller } from './stream-teller.ts';
+import { createBroadcast } from './broadcast.ts';
 
 export type Streams = {
   /** Whether one more stream may be opened, by anyone and by this one. */
@@ -65,11 +65,11 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
     stream.res.write(bytes);
     if (stream.res.writableLength > limits.streamBuffer) drop(stream);
   };
-  const tell = createTeller(streams, { stillAllowed, send, drop });
+  const broadcast = createBroadcast(streams, { stillAllowed, send, drop });
   const tellHead = (to?: EventStream): void => {
     // One that cannot be told now is told with the next heartbeat.
     void routes.prove().then(
-      (proof) => tell({ kind: 'head', proof, to }),
+      (proof) => broadcast({ kind: 'head', proof, to }),
       () => undefined,
     );
   };
@@ -86,7 +86,7 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
       resumes.forget();
       for (const stream of streams) if (stream.state !== 'live') stream.isLost = true;
     }
-    tell({ kind: 'change', change });
+    broadcast({ kind: 'change', change });
   });
   const beat = (): void => {
     tellHead();

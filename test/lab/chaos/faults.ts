@@ -5,7 +5,7 @@ export type Change = { readonly file: string; readonly text: string; readonly by
 export const FAULTS: Readonly<Record<string, readonly Change[]>> = {
   'a guard removed': [
     {
-      file: 'registry/store/postgres/migrate.ts',
+      file: 'registry/store/postgres/migrations.ts',
       text: "readFileSync(new URL(file, import.meta.url), 'utf8')",
       by: "readFileSync(new URL(file, import.meta.url), 'utf8') + '; DROP INDEX IF EXISTS charges_payment; ALTER TABLE charges DROP CONSTRAINT IF EXISTS charges_id_key'",
     },

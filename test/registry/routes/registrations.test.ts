@@ -46,8 +46,8 @@ function make(perMinute: number, fails = (): boolean => false): Kit {
     },
     find: ({ route_pattern }: { readonly route_pattern: string }) =>
       stored.has(route_pattern) ? ({} as never) : undefined,
-    readOn: async () => undefined,
-  } satisfies Pick<Routes, 'createAll' | 'find' | 'readOn'>;
+    refresh: async () => undefined,
+  } satisfies Pick<Routes, 'createAll' | 'find' | 'refresh'>;
   const registrations = createRegistrations({
     ...{ routes, findLowered: () => undefined, perMinute, monotonic: () => now },
     schedule: (ms, run) => {

@@ -6,7 +6,7 @@ import { bytes } from '../rows.ts';
 import { inTransaction, type Session } from './connection.ts';
 import type { Links } from './links.ts';
 import { createAsk } from './route-store.ts';
-import type { ChangeWatch } from './watch.ts';
+import type { ChangeWatch } from './change-watch.ts';
 
 type Known = ReadonlyMap<string, FoundKey>;
 

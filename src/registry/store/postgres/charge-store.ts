@@ -21,7 +21,7 @@ import { createReports } from './charge-reports.ts';
 import { createChargeSql } from './charge-sql.ts';
 import { isRefusal, messageOf } from './connection.ts';
 import type { Links } from './links.ts';
-import { timedClaim } from './timed.ts';
+import { timedClaim } from './call-timing.ts';
 
 export type PostgresChargesOptions = {
   readonly answerLimitBytes?: number;

@@ -5,7 +5,7 @@ import type { CommonSettings, Store } from '../ports.ts';
 import type { Row } from '../rows.ts';
 import type { Links } from './links.ts';
 import { createAsk } from './route-store.ts';
-import type { ChangeWatch } from './watch.ts';
+import type { ChangeWatch } from './change-watch.ts';
 
 const COLUMNS: Readonly<Record<keyof CommonSettings, string>> = {
   receivers: 'receivers_sha256',

@@ -8,7 +8,7 @@ import { integer, type Row } from '../rows.ts';
 import { plain } from './charge-batch.ts';
 import { codeOf, ConnectionLost, inTransaction, messageOf, Refused, type Session } from './connection.ts';
 import { openLinks, type PostgresPlace } from './links.ts';
-import { bringUp, lacksRights, lockMigrations, readVersion } from './migrate.ts';
+import { bringUp, lacksRights, lockMigrations, readVersion } from './migrations.ts';
 
 /** Of one statement. */
 const TIMEOUT_MS = 120_000;

@@ -5,7 +5,7 @@ import type { Random } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import { createConnection, Refused, type Address, type Link, type Opened, type Session } from './connection.ts';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.ts';
-import { timedLink } from './timed.ts';
+import { timedLink } from './call-timing.ts';
 import type { ObserveStore, StoreLoad } from '../ports.ts';
 import { integer, text } from '../rows.ts';
 

@@ -15,11 +15,11 @@ import { openPostgresCharges, type PostgresChargesOptions } from './charge-store
 import { createCommonSettings } from './common-settings.ts';
 import { messageOf, Refused, type Session } from './connection.ts';
 import { openCopyTarget } from './copy-target.ts';
-import { examine } from './examine.ts';
+import { diagnose } from './diagnosis.ts';
 import { openLinks, type Links, type PostgresPlace } from './links.ts';
-import { isCurrent, lacksRights, migrateSchema, readVersion } from './migrate.ts';
+import { isCurrent, lacksRights, migrateSchema, readVersion } from './migrations.ts';
 import { createRoutes } from './route-store.ts';
-import { createWatch } from './watch.ts';
+import { createChangeWatch } from './change-watch.ts';
 
 const TOLD_MS = 30_000;
 const PAUSE_MS = 1000;
@@ -34,7 +34,7 @@ export function postgresPlace(settings: PostgresSettings): StorePlace {
     migrate: () => migrate(place),
     isMigrated: () => once(place, async (session) => isCurrent(await readVersion(session, place.schema))),
     grants: (user) => chargeGrants(place.schema, user),
-    examine: (use) => examine(place, use, (work) => once(place, work)),
+    examine: (use) => diagnose(place, use, (work) => once(place, work)),
     readRoutes: () => readRoutes(place),
     open: (options) => openPostgres(place, options, options.as === 'server' ? { waits: options.waits ?? NOTHING } : {}),
     openCharges: (options) => openPostgresCharges(openUpToDate(place, options), options),
@@ -82,7 +82,7 @@ export async function openPostgres(
   const { log } = by;
   const links = openUpToDate(place, by);
   // Before the first connection: what is to listen must be known when it is made.
-  const watch = createWatch(links, log, pollMs);
+  const watch = createChangeWatch(links, log, pollMs);
   try {
     const registryId = await untilUsable(links, waits, tellMs, async (session) => {
       const { rows } = await session.simple(`SELECT registry_id FROM ${place.schema}.meta`);

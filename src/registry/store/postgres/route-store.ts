@@ -8,7 +8,7 @@ import { plain } from './charge-batch.ts';
 import { inTransaction, messageOf, Refused, type Session } from './connection.ts';
 import type { Links } from './links.ts';
 import { createRouteSql, writeRoutes } from './route-writes.ts';
-import type { ChangeWatch } from './watch.ts';
+import type { ChangeWatch } from './change-watch.ts';
 
 const CHANGES_KEPT = 10_000;
 

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { makePrivateFolder } from '../../../host/private-folder.ts';
 import type { CopyMark } from '../copy-ports.ts';
-import { StoreDamaged } from '../damaged.ts';
+import { StoreDamaged } from '../store-damage.ts';
 import type { OnUpgrade } from '../ports.ts';
 import { readMark, refuseCopied } from './copy-mark.ts';
 

@@ -3,12 +3,12 @@
 // says goes out as StoreUnavailable, and a lock is waited for without blocking the thread.
 import type { DatabaseSync } from 'node:sqlite';
 import { makeUuid, type Random } from '../../../host/clock.ts';
-import { StoreUnavailable, type OnUpgrade, type Store, type FoundKey, type NewKey, type StoredKey } from '../ports.ts';
+import { StoreUnavailable, type OnUpgrade, type Store } from '../ports.ts';
+import { createApiKeyRows } from './api-key-rows.ts';
 import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';
 import { writeApart, type SyncFile } from './disk.ts';
 import { createRouteRows } from './route-store.ts';
-import { text, bytes } from '../rows.ts';
-import { readKey } from '../api-key-values.ts';
+import { text } from '../rows.ts';
 
 export type StoreOptions = {
   readonly random: Random;
@@ -29,7 +29,7 @@ export type StoreOptions = {
 const DEFAULT_BUSY_MS = 5;
 
 export type RoutesAndKeys = Pick<Store, 'routes' | 'apiKeys'> & {
-  /** At once. */
+  /** Closes the file at once. */
   readonly close: () => void;
 };
 
@@ -101,38 +101,4 @@ function registryIdOf(db: DatabaseSync, random: Random): string {
     });
   if (!row) throw new Error('the store did not take its meta row');
   return text(row, 'registry_id');
-}
-
-// API keys: their SHA-256 and what they may do. Nothing is cached: a key that another process revoked is refused with the
-// next request.
-
-/** The port, without what waits: a statement of SQLite does not. */
-type ApiKeyRows = {
-  readonly insert: (key: NewKey) => void;
-  readonly find: (digest: Buffer) => FoundKey | undefined;
-  readonly list: () => readonly StoredKey[];
-  readonly revoke: (id: string, at: string) => 'revoked' | 'already_revoked' | 'unknown';
-};
-
-function createApiKeyRows(db: DatabaseSync): ApiKeyRows {
-  const sql = {
-    insert: db.prepare('INSERT INTO api_keys (id, name, digest, scopes, created_at) VALUES (?, ?, ?, ?, ?)'),
-    find: db.prepare('SELECT id, name, digest, scopes, created_at, revoked_at FROM api_keys WHERE digest = ?'),
-    exists: db.prepare('SELECT 1 FROM api_keys WHERE id = ?'),
-    list: db.prepare('SELECT id, name, scopes, created_at, revoked_at FROM api_keys ORDER BY created_at, id'),
-    revoke: db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'),
-  };
-  return {
-    insert: ({ id, name, digest, scopes, createdAt }) =>
-      void sql.insert.run(id, name, digest, scopes.join(' '), createdAt),
-    find: (digest) => {
-      const row = sql.find.get(digest);
-      return row && { ...readKey(row), digest: bytes(row, 'digest') };
-    },
-    list: () => sql.list.all().map(readKey),
-    revoke: (id, at) => {
-      if (sql.revoke.run(at, id).changes > 0) return 'revoked';
-      return sql.exists.get(id) ? 'already_revoked' : 'unknown';
-    },
-  };
 }

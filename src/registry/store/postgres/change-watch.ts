@@ -1,4 +1,4 @@
-// Tells when other processes may have written routes or API keys. A notification says so. Because one can be lost, both
+// The watch for changes: tells when other processes may have written routes or API keys. A notification says so. Because one can be lost, both
 // numbers are also read every half second, and as soon as the connection that heard was lost. The listener reads what
 // has changed.
 import type { Log } from '../../../host/log.ts';
@@ -14,7 +14,7 @@ export type ChangeWatch = {
   readonly keys: (hint: () => void) => () => void;
   /** Calls `hear` with the row that holds them whenever it was read. */
   readonly settings: (hear: (row: Row) => void) => () => void;
-  /** A write of this process is no news. */
+  /** Takes note of a write of this process, which is no news. */
   readonly seen: (head: Head) => void;
   readonly close: () => void;
 };
@@ -23,7 +23,7 @@ const EVERY_MS = 500;
 /** Pause before a look that failed is repeated. */
 const AGAIN_MS = 500;
 
-export function createWatch(
+export function createChangeWatch(
   { control, schema, pooler, onControl, timeoutMs }: Links,
   log: Log,
   pollMs = EVERY_MS,

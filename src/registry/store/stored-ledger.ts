@@ -1,23 +1,12 @@
-// Chooses the kind of store by what the configuration says of it: the one place that knows which kinds there are. Each is
-// loaded when it is asked for, so that a command without a store starts without one.
-import type { ChargeReports } from '../../domain/payment/reports.ts';
+// The ledger over a store of this process, with what the store reports of its charges.
 import type { Spelling } from '../../domain/payment/charge.ts';
 import { createLedger, type Ledger, type ObserveLeases } from '../../domain/payment/ledger.ts';
-import type { StoreSettings } from '../../domain/store-settings.ts';
-import type { ChargesStore, StorePlace } from './ports.ts';
-
-export async function storeAt(named: StoreSettings): Promise<StorePlace> {
-  if (named.kind === 'postgres') {
-    const { postgresPlace } = await import('./postgres/place.ts');
-    return postgresPlace(named);
-  }
-  const { sqlitePlace } = await import('./sqlite/place.ts');
-  return sqlitePlace(named.file);
-}
+import type { ChargeReports } from '../../domain/payment/reports.ts';
+import type { ChargesStore } from './ports.ts';
 
 export type StoredLedger = Ledger & ChargeReports & Pick<ChargesStore, 'check' | 'close' | 'endRun'>;
 
-/** The ledger over a store of this process, and what it reports, in whatever spelling it is asked for. */
+/** Makes the ledger over `store`. It takes a payer or a transaction in any spelling. */
 export function ledgerOf(
   store: Omit<ChargesStore, 'prune' | 'load'>,
   spelling: Spelling,

@@ -1,36 +1,36 @@
-// Tells open streams what is new, in order: changes to all of them, the head of the set to those that have that set. Text
-// is written once for all streams that have seen the same. After a few milliseconds requests have their turn. Who may
-// still listen is asked before each of them.
+// The broadcast to open streams. It sends what is new, in order: changes to all of them, the head of the set to those that
+// have that set. Text is written once for all streams that have seen the same. After a few milliseconds requests have
+// their turn. Who may still listen is asked before each of them.
 import { setImmediate } from 'node:timers/promises';
 import { askWhoMay, TURN_MS, type EventStream, type StillAllowed } from './event-stream.ts';
 import { writeChange, writeHead } from './event-text.ts';
 import type { SetProof } from '../../domain/routing/set-proof.ts';
 import type { RouteEvent } from '../routes/route-index.ts';
 
-/** `to`: the one stream that is told the head; undefined: all. */
-export type StreamNews =
+/** News for streams. `to`: the one stream that gets the head; undefined: all of them. */
+export type BroadcastItem =
   | { readonly kind: 'change'; readonly change: RouteEvent }
   | { readonly kind: 'head'; readonly proof: SetProof; readonly to: EventStream | undefined };
 
-type TellerDeps = {
+type BroadcastDeps = {
   readonly stillAllowed: StillAllowed;
   readonly send: (stream: EventStream, bytes: Buffer) => void;
   readonly drop: (stream: EventStream) => void;
 };
 
-/** Writing the text of one takes some ten microseconds. */
-const TOLD_AT_ONCE = 64;
+/** Most items of one batch: writing the text of each takes some ten microseconds. */
+const BATCH = 64;
 
-export function createTeller(
+export function createBroadcast(
   streams: ReadonlySet<EventStream>,
-  { stillAllowed, send, drop }: TellerDeps,
-): (told: StreamNews) => void {
-  const waiting: StreamNews[] = [];
-  let telling = false;
+  { stillAllowed, send, drop }: BroadcastDeps,
+): (item: BroadcastItem) => void {
+  const waiting: BroadcastItem[] = [];
+  let sending = false;
 
-  const tellBatch = async (batch: readonly StreamNews[]): Promise<void> => {
-    const isForAll = batch.some((told) => told.kind === 'change' || told.to === undefined);
-    const listeners = isForAll ? [...streams] : batch.flatMap((told) => (told.kind === 'head' && told.to) || []);
+  const sendBatch = async (batch: readonly BroadcastItem[]): Promise<void> => {
+    const isForAll = batch.some((item) => item.kind === 'change' || item.to === undefined);
+    const listeners = isForAll ? [...streams] : batch.flatMap((item) => (item.kind === 'head' && item.to) || []);
     if (listeners.length === 0) return;
     const textFor = createTexts(batch);
     for (let next = 0; next < listeners.length;) {
@@ -51,13 +51,13 @@ export function createTeller(
     }
   };
   const work = async (): Promise<void> => {
-    while (waiting.length > 0) await tellBatch(waiting.splice(0, TOLD_AT_ONCE));
-    telling = false;
+    while (waiting.length > 0) await sendBatch(waiting.splice(0, BATCH));
+    sending = false;
   };
-  return (told) => {
-    waiting.push(told);
-    if (telling) return;
-    telling = true;
+  return (item) => {
+    waiting.push(item);
+    if (sending) return;
+    sending = true;
     void work();
   };
 }
@@ -65,23 +65,23 @@ export function createTeller(
 type Text = { readonly bytes: Buffer; readonly seen: number };
 
 /** Gives each stream its text of `batch`, and what it has seen with it. */
-function createTexts(batch: readonly StreamNews[]): (stream: EventStream) => Text {
-  const texts = batch.map((told) => (told.kind === 'change' ? writeChange(told.change) : writeHead(told.proof)));
-  const addressed = new Set(batch.map((told) => (told.kind === 'head' ? told.to : undefined)));
+function createTexts(batch: readonly BroadcastItem[]): (stream: EventStream) => Text {
+  const texts = batch.map((item) => (item.kind === 'change' ? writeChange(item.change) : writeHead(item.proof)));
+  const addressed = new Set(batch.map((item) => (item.kind === 'head' ? item.to : undefined)));
   const write = (stream: EventStream): Text => {
     let { seen } = stream;
     const wanted = texts.filter((_, index) => {
-      const told = batch[index];
-      if (told === undefined) return false;
-      if (told.kind === 'head') return (told.to ?? stream) === stream && told.proof.revision === seen;
-      const { change } = told;
+      const item = batch[index];
+      if (item === undefined) return false;
+      if (item.kind === 'head') return (item.to ?? stream) === stream && item.proof.revision === seen;
+      const { change } = item;
       if (change.kind !== 'reset' && change.revision <= seen) return false;
       seen = change.revision;
       return true;
     });
     return { bytes: Buffer.from(wanted.join('')), seen };
   };
-  /** By the revision that a stream has seen. */
+  /** Texts by the revision that a stream has seen. */
   const shared = new Map<number, Text>();
   return (stream) => {
     if (addressed.has(stream)) return write(stream);

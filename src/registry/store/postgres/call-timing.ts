@@ -3,7 +3,7 @@
 import type { ObserveStore, StoreOperation, StoreResult } from '../ports.ts';
 import { ConnectionLost, type Link } from './connection.ts';
 
-/** The same link; what is called over it is told as `operation`. */
+/** A link that works as `link` does and tells how long each call over it took, as `operation`. */
 export function timedLink(link: Link, operation: StoreOperation, { call }: ObserveStore): Link {
   return {
     ...link,
@@ -27,7 +27,7 @@ export function timedLink(link: Link, operation: StoreOperation, { call }: Obser
   };
 }
 
-/** A claim, over all batches that it went out with. */
+/** Tells how long `claim` took, over all batches that it went out with. */
 export async function timedClaim<T>(
   { call }: ObserveStore,
   claim: () => Promise<T>,

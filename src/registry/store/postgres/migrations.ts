@@ -1,4 +1,4 @@
-// Brings the schema up to date: in one transaction under a lock, so that of many processes at once one does it and the others
+// The migrations of the schema: brings it up to date in one transaction under a lock, so that of many processes at once one does it and the others
 // find it done. A schema is only added to, so that a program of the version before works on beside it.
 import { readFileSync } from 'node:fs';
 import { makeUuid, type Random } from '../../../host/clock.ts';
@@ -13,7 +13,7 @@ const SCHEMA: readonly { readonly file: string; readonly leastReader: number }[]
 const LOCK = 0x4d494752;
 const LOCK_MS = 3000;
 
-/** 0: there is none. Refuses one that this program cannot use. */
+/** Reads the version of the schema; 0 if there is none. Refuses one that this program cannot use. */
 export async function readVersion(session: Session, schema: string): Promise<number> {
   const there = await session.query(
     { name: 'tollgate_meta', text: `SELECT to_regclass('${schema}.meta') IS NOT NULL AS there` },
@@ -36,7 +36,7 @@ export function isCurrent(version: number): boolean {
   return version >= SCHEMA.length;
 }
 
-/** The versions that were applied; none if there was nothing to do. */
+/** Brings the schema up to date. Resolves to the versions that were applied; none if there was nothing to do. */
 export function migrateSchema(session: Session, schema: string, random: Random): Promise<readonly number[]> {
   return inTransaction(session, `; SET LOCAL lock_timeout = '${LOCK_MS}ms'`, async () => {
     await lockMigrations(session, schema);
@@ -44,7 +44,7 @@ export function migrateSchema(session: Session, schema: string, random: Random):
   });
 }
 
-/** To the end of the transaction. */
+/** Takes the lock of migrations until the transaction ends. */
 export async function lockMigrations(session: Session, schema: string): Promise<void> {
   await session.query(
     { name: 'tollgate_migrate', text: `SELECT pg_advisory_xact_lock(${LOCK}, hashtext('${schema}'))::text` },
@@ -52,7 +52,7 @@ export async function lockMigrations(session: Session, schema: string): Promise<
   );
 }
 
-/** In a transaction that holds the lock; the versions that were applied. */
+/** Brings the schema up to date in a transaction that holds the lock. Resolves to the versions that were applied. */
 export async function bringUp(session: Session, schema: string, random: Random): Promise<readonly number[]> {
   const applied: number[] = [];
   const from = await readVersion(session, schema);
@@ -75,7 +75,7 @@ const FIRST = `INSERT INTO meta (one, schema_version, least_reader, registry_id,
   VALUES (1, $1, $2, $3, 0, '', 0)`;
 const NEXT = 'UPDATE meta SET schema_version = $1, least_reader = $2';
 
-/** This user may not make what is missing: somebody else has to. */
+/** Whether the database refused for want of rights: this user may not make what is missing. */
 export function lacksRights(error: unknown): boolean {
   return codeOf(error) === '42501';
 }
