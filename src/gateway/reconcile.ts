@@ -7,7 +7,8 @@ import { LedgerUnavailable, type Ledger } from '../domain/payment/ledger.ts';
 import type { ChargeEvent } from '../domain/payment/transition.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
-import { endOf, type ChargeLog } from './pay/record.ts';
+import { endOf } from './pay/look-change.ts';
+import type { ChargeLog } from './pay/recorder.ts';
 import type { Look, Rail } from './rails/rail.ts';
 
 type ReconcileDeps = {

@@ -5,32 +5,32 @@
 import { hash } from 'node:crypto';
 import type { Caller, Credential } from '../../domain/decide.ts';
 import type { Claim } from '../../domain/payment/charge.ts';
-import type { Offer } from '../../domain/payment/offer.ts';
+import type { Offer, WayServices } from '../../domain/payment/offer.ts';
 import { isIdentical, type ClaimOptions, type PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import { chargedOf } from '../../domain/payment/whereabouts.ts';
-import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
+import { LedgerUnavailable, type Ledger } from '../../domain/payment/ledger.ts';
 import { problem, type Problem } from '../../domain/problem.ts';
 import { joinChargeId, type Quote } from '../../domain/payment/quote.ts';
 import type { Route } from '../../domain/routing/route.ts';
-import type { Replay } from './memory.ts';
+import { formatPrice, toAtomic } from '../../domain/payment/money.ts';
+import type { RailOffer, Way } from '../../domain/payment/way.ts';
+import type { Clock } from '../../host/clock.ts';
+import type { Log } from '../../host/log.ts';
 import type { ResponseOutcome, RequestFacts, OwnResponses } from '../outcome.ts';
 import type { Presented, Rail, Refusal, Verification } from '../rails/rail.ts';
-import { answerKnown, answerNotClaimed, answerTaken, isReleased, lookFirst } from './known.ts';
-import {
-  demandAnew,
-  facilitatorUnavailable,
-  ledgerUnavailable,
-  networkOf,
-  refusePayment,
-  type PayDeps,
-  type Payment,
-  type PayOutcome,
-} from './payment.ts';
-import { giveBackLater } from './record.ts';
-import { stateMoney } from './statement.ts';
-import { serve } from './settle.ts';
-import { formatPrice, toAtomic } from '../../domain/payment/money.ts';
-import type { RailOffer } from '../../domain/payment/way.ts';
+import type { OwnAuthorities } from './charged-responses.ts';
+import { createDeliverer } from './deliverer.ts';
+import { createKnownPayments, type KnownPayments } from './known-payments.ts';
+import type { Leases } from './lease.ts';
+import { createLookWriter } from './look-writer.ts';
+import type { Replay, Replays, ResponseMemory, SeenPayments } from './memory.ts';
+import { networkOf, type Payment, type PayOutcome, type SettleModes } from './payment.ts';
+import { ledgerUnavailable } from './payment-problems.ts';
+import { createPaymentResponses, type PaymentResponses } from './payment-responses.ts';
+import { createRecorder, type ChargeLog, type Recorder } from './recorder.ts';
+import { createRedeemer } from './redeemer.ts';
+import { createResumer, type Resumer } from './resumer.ts';
+import { createSettler, type Settler } from './settler.ts';
 
 /** `offer`: or why the route cannot be paid now. */
 type Payable = {
@@ -41,22 +41,98 @@ type Payable = {
 };
 export type Pay = (payable: Payable, facts: RequestFacts) => Promise<PayOutcome>;
 
+/** What payments are taken with: `createPay` gives each of its parts what that part uses. */
+export type PayDeps = OwnResponses & {
+  readonly rail: Rail;
+  readonly ledger: Ledger;
+  readonly chargeLog: ChargeLog;
+  readonly seenPayments: SeenPayments;
+  readonly modes: SettleModes;
+  readonly leases: Leases;
+  readonly responses: { readonly memory: ResponseMemory; readonly replays: Replays };
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Makes a name that nothing else has. */
+  readonly newId: () => string;
+  /** Waits. */
+  readonly pause: (ms: number) => Promise<void>;
+  readonly options: PayOptions;
+};
+
+export type PayOptions = {
+  /** A response up to this size is kept for a payer who may not have had it whole. */
+  readonly keepResponseBytes: number;
+  readonly maxUnsettledPerPayer: number;
+  readonly ownAuthorities: OwnAuthorities;
+  /** How long an authorization must hold at least for the upstream to be asked before the settlement. */
+  readonly enoughToServeFirstMs: number;
+  /** For how long a charge is ours without a word from us. */
+  readonly leaseMs: number;
+  /** Services of a way, as configured now. */
+  readonly services: (way: Way) => WayServices | undefined;
+  /** Names a way's token and network, for people. */
+  readonly nameOf: (way: Way) => string;
+  /** Whom a payer asks for what is owed. */
+  readonly support: string | undefined;
+};
+
 export function createPay(deps: PayDeps): Pay {
-  const verifyOnce = createVerifier(deps.rail);
+  const { rail, ledger, chargeLog, seenPayments, modes, leases, log, clock, newId, pause, options } = deps;
+  const { demand, refuse, malformed, quotes, listingOf } = deps;
+  const { memory, replays } = deps.responses;
+  const { leaseMs, ownAuthorities, keepResponseBytes } = options;
+  const { monotonic } = clock;
+  const { ranUnpaid } = modes;
+
+  const recorder = createRecorder({ ledger, chargeLog, log, newId, pause });
+  const { counted } = recorder;
+  const responses = createPaymentResponses({ own: { demand, refuse }, counted, rail, ledger, options });
+  const deliverer = createDeliverer({ recorder, responses, kept: { memory, replays }, keepResponseBytes });
+  const redeem = createRedeemer({
+    ...{ recorder, responses, deliverer, leases, rail, log },
+    ...{ now: ledger.now, monotonic, leaseMs },
+  });
+  const settler = createSettler({
+    ...{ recorder, responses, deliverer, redeem, leases, modes, rail, log },
+    ...{ ownAuthorities, leaseMs },
+  });
+  const { takeOver, lookFirst } = createResumer({
+    ...{ recorder, responses, settler, redeem, leases, rail, clock, listingOf, ranUnpaid, leaseMs },
+    writeLook: createLookWriter({ recorder, ranUnpaid, log, pause }),
+    isServed: (way) => options.services(way) !== undefined,
+  });
+  const known = createKnownPayments({ ledger, seenPayments, responses, redeem, takeOver });
+  const claimDeps = { rail, recorder, seenPayments, modes, quotes, clock, known, settler, lookFirst, options };
+  const attemptDeps: AttemptDeps = {
+    ...{ rail, recorder, responses, seenPayments, replays, known, clock, log },
+    ...{ demand, quotes, listingOf },
+    verifyOnce: createVerifier(rail),
+    claimAndServe: (payment, agreement, credential, mode) =>
+      claimAndServe(claimDeps, payment, agreement, credential, mode),
+  };
+
   return async ({ route, offer, caller: { customerId }, credential }, facts) => {
     const ways = 'code' in offer ? [] : offer.receiver.ways.map(({ way }) => way);
-    const presented = deps.rail.read(credential, ways);
-    if (!('key' in presented)) return answerUnread(deps, route, offer, presented, credential, facts);
+    const presented = rail.read(credential, ways);
+    if (!('key' in presented)) {
+      if ('code' in offer) return refuse(offer, facts.origin, route.id);
+      if ('code' in presented) return malformed(presented, credential.version, offer, facts);
+      counted(route.id, 'refused', undefined);
+      return demand({ offer, reason: `payment_refused: ${presented.reason}`, facts, expected: presented.expected });
+    }
     facts.notePayer(presented.key.payer);
     const shown = whatIsShown(presented, facts);
-    const payment: Payment = { route, offer, presented, facts, shown, customerId, owner: deps.leases.newOwner() };
+    const payment: Payment = { route, offer, presented, facts, shown, customerId, owner: leases.newOwner() };
     try {
-      return await attempt(deps, verifyOnce, payment, credential);
+      return await attempt(attemptDeps, payment, credential);
     } catch (error) {
-      if (!(error instanceof LedgerUnavailable)) return answerFailed(deps, payment, error);
-      deps.log.error('the ledger is unavailable', { error });
-      deps.chargeLog.counted(route.id, 'unavailable', networkOf(payment));
-      return deps.refuse(ledgerUnavailable(), facts.origin, route.id);
+      if (!(error instanceof LedgerUnavailable)) {
+        log.error('request failed', { request_id: facts.requestId, error });
+        return answerFailed(ledger, responses, payment);
+      }
+      log.error('the ledger is unavailable', { error });
+      counted(route.id, 'unavailable', networkOf(payment));
+      return responses.refuse(payment, ledgerUnavailable());
     }
   };
 }
@@ -65,37 +141,23 @@ function whatIsShown({ sha256 }: Presented, { method, target }: RequestFacts): P
   return { credentialSha256: sha256, method, targetSha256: hash('sha256', target) };
 }
 
-/** A defect of ours: its payer is told as much about the money as the ledger knows. */
-async function answerFailed(deps: PayDeps, payment: Payment, error: unknown): Promise<ResponseOutcome> {
-  const { facts, presented, route } = payment;
-  deps.log.error('request failed', { request_id: facts.requestId, error });
+/** Answers after a defect of ours: its payer is told as much about the money as the ledger knows. */
+async function answerFailed(
+  ledger: Pick<Ledger, 'find'>,
+  responses: PaymentResponses,
+  payment: Payment,
+): Promise<ResponseOutcome> {
   const failed = problem('internal', 'Something went wrong here; the request was not forwarded.');
-  const charge = await deps.ledger.find(presented.key).catch(() => undefined);
-  if (charge === undefined || !isIdentical(charge, payment.shown)) return deps.refuse(failed, facts.origin, route.id);
+  const charge = await ledger.find(payment.presented.key).catch(() => undefined);
+  if (charge === undefined || !isIdentical(charge, payment.shown)) return responses.refuse(payment, failed);
   // Its lease runs on, but nothing works on it: a claim moved nothing.
-  return deps.refuse(stateMoney(deps, payment, charge, chargedOf(charge), failed), facts.origin, route.id);
+  return responses.refuseCharged(payment, charge, chargedOf(charge), failed);
 }
 
-/** Of what was presented not so much is known that the ledger could be asked. */
-function answerUnread(
-  deps: PayDeps,
-  route: Route,
-  offer: Offer | Problem,
-  unread: Refusal | Problem,
-  { version }: Credential,
-  facts: RequestFacts,
-): ResponseOutcome {
-  if ('code' in offer) return deps.refuse(offer, facts.origin, route.id);
-  if ('code' in unread) return deps.malformed(unread, version, offer, facts);
-  deps.chargeLog.counted(route.id, 'refused', undefined);
-  const { reason, expected } = unread;
-  return deps.demand({ offer, reason: `payment_refused: ${reason}`, facts, expected });
-}
-
-/** Undefined if another spelling of the payment is being verified. */
+/** Verifies a payment; undefined if another spelling of it is being verified. */
 type VerifyOnce = (presented: Presented, agreement: Agreement) => Promise<Verification> | undefined;
 
-/** One call in flight per payment, for every request that presents it and however it is spelled. */
+/** Makes one call at a time for a payment, shared by all requests that present it in the same spelling. */
 function createVerifier(rail: Rail): VerifyOnce {
   const verifying = new Map<string, { readonly sha256: string; readonly flight: Promise<Verification> }>();
   return (presented, { terms }) => {
@@ -109,46 +171,67 @@ function createVerifier(rail: Rail): VerifyOnce {
   };
 }
 
-async function attempt(
-  deps: PayDeps,
-  verifyOnce: VerifyOnce,
+/**
+ * Claims a verified payment and serves it. `look_first`: it may be paid already, so the chain is looked at before a
+ * settlement is sent.
+ */
+type ClaimAndServe = (
   payment: Payment,
+  agreement: Agreement,
   credential: Credential,
-): Promise<PayOutcome> {
-  const { rail, seenPayments, clock } = deps;
+  mode: 'wanted' | 'look_first',
+) => Promise<PayOutcome>;
+
+/** What a payment is judged with, up to its claim. */
+type AttemptDeps = Pick<OwnResponses, 'demand' | 'quotes' | 'listingOf'> & {
+  readonly rail: Pick<Rail, 'check'>;
+  readonly verifyOnce: VerifyOnce;
+  readonly recorder: Recorder;
+  readonly responses: PaymentResponses;
+  readonly known: KnownPayments;
+  readonly seenPayments: SeenPayments;
+  readonly replays: Replays;
+  readonly claimAndServe: ClaimAndServe;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+async function attempt(deps: AttemptDeps, payment: Payment, credential: Credential): Promise<PayOutcome> {
+  const { rail, recorder, responses, known, seenPayments, claimAndServe } = deps;
   const { route, presented, facts } = payment;
   const offer = 'code' in payment.offer ? undefined : payment.offer;
-  const lost = presented.version === 2 ? deps.responses.replays.find(payment.shown) : undefined;
-  if (lost !== undefined) return replayed(deps, payment, lost);
+  const lost = presented.version === 2 ? deps.replays.find(payment.shown) : undefined;
+  if (lost !== undefined) return replayed(recorder, payment, lost);
 
   if (seenPayments.has(presented.key)) {
-    const taken = await answerKnown(deps, payment);
+    const taken = await known.answer(payment);
     if (taken !== undefined) return taken;
   }
-  /** A 402 for a payment that was taken makes its payer pay twice: that it was taken may be why it is refused now. */
+  /** Refuses a payment only if it was not taken. A payer who gets a 402 for a payment that was taken pays twice. */
   const unlessTaken = async (refuse: () => ResponseOutcome): Promise<PayOutcome> =>
-    (await answerKnown(deps, payment)) ?? refuse();
+    (await known.answer(payment)) ?? refuse();
 
-  if (offer === undefined) return unlessTaken(() => demandAnew(deps, payment, 'payment_required'));
+  if (offer === undefined) return unlessTaken(() => responses.demandAnew(payment, 'payment_required'));
   const agreement = agreementOf(deps, offer, presented, facts);
   if ('differs' in agreement)
     return unlessTaken(() => deps.demand({ offer, reason: 'quote_mismatch', facts, expected: agreement.differs }));
-  if ('reason' in agreement) return unlessTaken(() => refusePayment(deps, payment, presented.amount, agreement));
-  const refusal = rail.check(presented, agreement.terms, clock.now());
-  if (refusal !== undefined) return unlessTaken(() => refusePayment(deps, payment, agreement.terms.amount, refusal));
-  const asking = verifyOnce(presented, agreement);
-  if (asking === undefined) return answerTaken(deps, payment, 'in_use', undefined);
+  if ('reason' in agreement) return unlessTaken(() => responses.refusePayment(payment, presented.amount, agreement));
+  const refusal = rail.check(presented, agreement.terms, deps.clock.now());
+  if (refusal !== undefined)
+    return unlessTaken(() => responses.refusePayment(payment, agreement.terms.amount, refusal));
+  const asking = deps.verifyOnce(presented, agreement);
+  if (asking === undefined) return known.answerTaken(payment, 'in_use', undefined);
   const verification = await asking;
   switch (verification.kind) {
     case 'valid':
       // Nothing is claimed for a client that is not there.
       if (facts.left()) return { kind: 'gone', routeId: route.id };
-      return claimAndServe(deps, payment, agreement, credential, wantedMode(deps, payment, agreement));
+      return claimAndServe(payment, agreement, credential, 'wanted');
     case 'refused':
-      if (isUsedUp(verification) && (await isReleased(deps, payment)))
-        return claimAndServe(deps, payment, agreement, credential, 'look_first');
+      if (isUsedUp(verification) && (await known.isReleased(payment)))
+        return claimAndServe(payment, agreement, credential, 'look_first');
       return unlessTaken(() => ({
-        ...refusePayment(deps, payment, agreement.terms.amount, verification),
+        ...responses.refusePayment(payment, agreement.terms.amount, verification),
         refusedBy: 'facilitator',
       }));
     case 'unavailable':
@@ -158,7 +241,21 @@ async function attempt(
   }
 }
 
-function wantedMode({ modes, clock, options }: PayDeps, payment: Payment, { offer }: Agreement): Claim['settle'] {
+/** What a verified payment is claimed and served with. */
+type ClaimDeps = {
+  readonly rail: Pick<Rail, 'firstVia'>;
+  readonly recorder: Recorder;
+  readonly known: Pick<KnownPayments, 'answerNotClaimed'>;
+  readonly settler: Pick<Settler, 'serve'>;
+  readonly lookFirst: Resumer['lookFirst'];
+  readonly seenPayments: SeenPayments;
+  readonly modes: Pick<SettleModes, 'modeFor'>;
+  readonly quotes: OwnResponses['quotes'];
+  readonly clock: Clock;
+  readonly options: Pick<PayOptions, 'leaseMs' | 'maxUnsettledPerPayer' | 'enoughToServeFirstMs'>;
+};
+
+function wantedMode({ modes, clock, options }: ClaimDeps, payment: Payment, { offer }: Agreement): Claim['settle'] {
   const { presented, facts } = payment;
   return modes.modeFor({
     wanted: offer.receiver.settle,
@@ -170,18 +267,17 @@ function wantedMode({ modes, clock, options }: PayDeps, payment: Payment, { offe
   });
 }
 
-/** `look_first`: it may be paid already, so the chain is looked at before a settlement is sent. */
 async function claimAndServe(
-  deps: PayDeps,
+  deps: ClaimDeps,
   payment: Payment,
   agreement: Agreement,
   credential: Credential,
-  mode: Claim['settle'] | 'look_first',
+  mode: 'wanted' | 'look_first',
 ): Promise<PayOutcome> {
-  const { rail, ledger, seenPayments, quotes, options } = deps;
+  const { rail, recorder, known, settler, seenPayments, quotes, options } = deps;
   const { presented, facts, route } = payment;
   const { offer, quote, terms } = agreement;
-  const settle = mode === 'look_first' ? 'before_forward' : mode;
+  const settle = mode === 'look_first' ? 'before_forward' : wantedMode(deps, payment, agreement);
   const id = quote?.id ?? joinChargeId(quotes.issue(offer, facts.method, facts.nowMs));
   const claim = makeClaim(payment, agreement, credential, id, quote?.currency ?? route.currency, settle);
   const { leaseMs, maxUnsettledPerPayer } = options;
@@ -190,40 +286,36 @@ async function claimAndServe(
     owner: payment.owner,
     leaseMs,
     maxUnsettledPerPayer,
-    changeId: deps.newId(),
+    changeId: recorder.newId(),
     settleVia: settle === 'before_forward' ? rail.firstVia(presented, terms) : undefined,
   };
   const since = deps.clock.monotonic();
-  const claimed = await ledger.claim(claim, wanted).catch((error: unknown) => {
-    if (error instanceof LedgerUnavailable) void giveBackLater(deps, payment);
-    throw error;
-  });
-  if (claimed.kind !== 'claimed') return answerNotClaimed(deps, payment, claimed);
-  deps.chargeLog.changed(claimed.charge, 'claimed');
+  const claimed = await recorder.claim(payment, claim, wanted);
+  if (claimed.kind !== 'claimed') return known.answerNotClaimed(payment, claimed);
   return mode === 'look_first' && claimed.charge.state === 'settling'
-    ? lookFirst(deps, payment, claimed.charge, since)
-    : serve(deps, payment, claimed.charge, terms, since);
+    ? deps.lookFirst(payment, claimed.charge, since)
+    : settler.serve(payment, claimed.charge, terms, since);
 }
 
-/** The last byte of the response was handed over a moment ago, to a client that may not have had it. */
+/** Replays a response whose last byte was handed over a moment ago, to a client that may not have had it. */
 function replayed(
-  { chargeLog }: PayDeps,
+  { counted }: Recorder,
   { presented }: Payment,
   { response, chargeId, routeId }: Replay,
 ): ResponseOutcome {
-  chargeLog.counted(routeId, 'replayed', presented.key.network);
+  counted(routeId, 'replayed', presented.key.network);
   return { kind: 'response', response, outcome: 'paid', reason: 'replayed', chargeId, routeId };
 }
 
 function notVerified(
-  deps: PayDeps,
+  { log, recorder, responses }: AttemptDeps,
   payment: Payment,
   { detail, retryAfterMs }: Extract<Verification, { kind: 'unavailable' }>,
 ): ResponseOutcome {
-  const { route, facts } = payment;
-  deps.log.warn('payment not verified', { route_id: route.id, detail });
-  deps.chargeLog.counted(route.id, 'unavailable', networkOf(payment));
-  return deps.refuse(facilitatorUnavailable(deps, payment, 'verified', retryAfterMs), facts.origin, route.id);
+  const { route } = payment;
+  log.warn('payment not verified', { route_id: route.id, detail });
+  recorder.counted(route.id, 'unavailable', networkOf(payment));
+  return responses.refuse(payment, responses.facilitatorsAway(payment, 'verified', retryAfterMs));
 }
 
 function isUsedUp({ reason }: Refusal): boolean {

@@ -1,22 +1,42 @@
-// Problems that end a request under a claim, and the statement in each of them: where the money is, and what to do. Programs
-// read the members `charged`, `charge_id`, `retry_until` and `owed`, people the sentences. A receipt comes along if the
-// money was taken.
-import { receiptOf, type Charge } from '../../domain/payment/charge.ts';
+// The statement in every problem that ends a request under a claim: where the money is, and what to do. Programs read the
+// members `charged`, `charge_id`, `retry_until` and `owed`, people the sentences. A receipt comes along if the money was
+// taken.
+import { endsAt, receiptOf, type Charge } from '../../domain/payment/charge.ts';
 import { owedBecauseOf, pauseLeft } from '../../domain/payment/claim-policy.ts';
 import { retryUntil, type Charged } from '../../domain/payment/whereabouts.ts';
-import { problem, secondsToWait, type Problem, type ProblemCode } from '../../domain/problem.ts';
-import type { ResponseOutcome } from '../outcome.ts';
-import { unknownUntil, type PayDeps, type Payment } from './payment.ts';
+import type { WayServices } from '../../domain/payment/offer.ts';
+import type { Way } from '../../domain/payment/way.ts';
+import { secondsToWait, type Problem } from '../../domain/problem.ts';
+import type { Rail } from '../rails/rail.ts';
+import type { Payment } from './payment.ts';
+
+export type StatementDeps = {
+  readonly rail: Pick<Rail, 'receiptHeader'>;
+  readonly ledger: { readonly now: () => number };
+  readonly options: {
+    /** Services of a way, as configured now. */
+    readonly services: (way: Way) => WayServices | undefined;
+    /** Names a way's token and network, for people. */
+    readonly nameOf: (way: Way) => string;
+    /** Whom a payer asks for what is owed. */
+    readonly support: string | undefined;
+  };
+};
 
 type Members = NonNullable<Problem['members']>;
 type Presenting = Pick<Payment, 'presented'>;
 
-/** When to come back if nothing says how long something lasts. */
+/** Seconds after which to come back if nothing says how long something lasts. */
 const SOON_SECONDS = 2;
+/** Time after its end at which an unused payment is dead: by the word of a node of one's own, and of public ones. */
+const DEAD_AFTER_MS = { own: 60_000, public: 600_000 };
 
-/** `given` with the statement about `charge`. `charged`: as this request knows it, which may be more than its row does. */
+/**
+ * States in `given` where the money of `charge` is. `charged`: as this request knows it, which may be more than its row
+ * does.
+ */
 export function stateMoney(
-  deps: PayDeps,
+  deps: StatementDeps,
   payment: Presenting,
   charge: Charge,
   charged: Charged,
@@ -52,7 +72,7 @@ export function stateMoney(
 
 type Paid = { readonly detail: string; readonly members: Members; readonly retryAfter: number | undefined };
 
-function statePaid({ ledger, options }: PayDeps, charge: Charge, money: string, given: Problem): Paid {
+function statePaid({ ledger, options }: StatementDeps, charge: Charge, money: string, given: Problem): Paid {
   const now = ledger.now();
   const until = retryUntil(charge, now);
   if (until !== null) {
@@ -81,40 +101,23 @@ function statePaid({ ledger, options }: PayDeps, charge: Charge, money: string, 
   };
 }
 
-/** A 409 to a payment whose answer can be had no more. */
-export function alreadyPaid(deps: PayDeps, payment: Payment, charge: Charge): ResponseOutcome {
-  const { facts, route } = payment;
-  deps.chargeLog.counted(route.id, 'already_used', charge.way.network);
-  const told = problem('already_paid', 'This payment was settled, and its answer cannot be delivered any more.');
-  return deps.refuse(stateMoney(deps, payment, charge, true, told), facts.origin, route.id);
+/** When a payment without a known end has ended for good, milliseconds since the epoch. */
+function unknownUntil({ options }: StatementDeps, charge: Charge): number {
+  const services = options.services(charge.way);
+  const deadAfterMs = services === undefined || services.rpcPublic ? DEAD_AFTER_MS.public : DEAD_AFTER_MS.own;
+  return endsAt(charge) + deadAfterMs;
 }
 
-/** The upstream failed for this payment a moment ago, and is left alone: its client gets the same status again. */
-export function upstreamPaused(deps: PayDeps, payment: Payment, charge: Charge): ResponseOutcome {
-  const { facts, route } = payment;
-  deps.chargeLog.counted(route.id, 'paused', charge.way.network);
-  const status = charge.failedStatus ?? undefined;
-  const code: ProblemCode = status === TIMED_OUT ? 'upstream_timeout' : 'upstream_unreachable';
-  const told = problem(code, 'The upstream failed for this payment, and is not asked for it again yet.', { status });
-  return deps.refuse(stateMoney(deps, payment, charge, true, told), facts.origin, route.id);
-}
-
-const TIMED_OUT = 504;
-
-/** No connection to the upstream can be had, so it was not asked. */
-export function upstreamAway(deps: PayDeps, payment: Payment, charge: Charge, charged: boolean): ResponseOutcome {
-  const { facts, route } = payment;
-  deps.chargeLog.counted(route.id, charged ? 'settled_undelivered' : 'released', charge.way.network);
-  const told = problem('upstream_unreachable', 'The upstream cannot be reached, so it was not asked.');
-  return deps.refuse(stateMoney(deps, payment, charge, charged, told), facts.origin, route.id);
-}
-
-/** As prices are written: `0.10 USDC on base-sepolia`. */
-function moneyOf({ options }: PayDeps, { price, way }: Charge): string {
+/** The price as people read it: `0.10 USDC on base-sepolia`. */
+function moneyOf({ options }: StatementDeps, { price, way }: Charge): string {
   return `${price.amount} ${options.nameOf(way)}`;
 }
 
-function receiptHeader({ rail }: PayDeps, { presented }: Presenting, charge: Charge): Readonly<Record<string, string>> {
+function receiptHeader(
+  { rail }: StatementDeps,
+  { presented }: Presenting,
+  charge: Charge,
+): Readonly<Record<string, string>> {
   const receipt = receiptOf(charge);
   if (receipt === undefined) return {};
   const [name, value] = rail.receiptHeader(presented.version, receipt);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Charge } from '../../../src/domain/payment/charge.ts';
 import { decideClaim } from '../../../src/domain/payment/claim-policy.ts';
-import { createChargeLog } from '../../../src/gateway/pay/record.ts';
+import { createChargeLog } from '../../../src/gateway/pay/recorder.ts';
 import { createLog } from '../../../src/host/log.ts';
 import { createMetrics } from '../../../src/host/metrics.ts';
 import { abroad, address, claimOf, NETWORK, ROUTE_ID } from '../../cases/claims.ts';

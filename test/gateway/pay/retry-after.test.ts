@@ -2,13 +2,13 @@
 // renewal. A living owner renews when a third of the lease is over.
 import { expect, test } from 'vitest';
 import type { Charge } from '../../../src/domain/payment/charge.ts';
-import { paymentInUse, type PayDeps } from '../../../src/gateway/pay/payment.ts';
+import { paymentInUse } from '../../../src/gateway/pay/payment-problems.ts';
 
 const LEASE_MS = 10_000;
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
 function retryAfter(restMs: number | undefined): unknown {
-  const deps = { ledger: { now: () => NOW } as PayDeps['ledger'], options: { leaseMs: LEASE_MS } } as PayDeps;
+  const deps = { ledger: { now: () => NOW }, options: { leaseMs: LEASE_MS } };
   const charge = restMs === undefined ? undefined : ({ id: 'chg_1', leaseUntil: NOW + restMs } as Charge);
   return paymentInUse(deps, charge).retryAfter;
 }

@@ -1,6 +1,6 @@
 // When a payment is settled, and for whom it is settled first.
 import { describe, expect, it } from 'vitest';
-import { createSettleModes, enoughToServeFirst } from '../../../src/gateway/pay/settle.ts';
+import { createSettleModes, enoughToServeFirst } from '../../../src/gateway/pay/settler.ts';
 import type { SettleFacts } from '../../../src/gateway/pay/payment.ts';
 
 const HOUR_MS = 3_600_000;

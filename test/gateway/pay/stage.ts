@@ -11,7 +11,7 @@ import { createPaywall } from '../../../src/gateway/paywall.ts';
 import { createReplays, createResponseMemory, createSeenPayments } from '../../../src/gateway/pay/memory.ts';
 import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';
 import { createPay } from '../../../src/gateway/pay/pay.ts';
-import { createSettleModes } from '../../../src/gateway/pay/settle.ts';
+import { createSettleModes } from '../../../src/gateway/pay/settler.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';
 import type { UpstreamFault } from '../../../src/http/transport.ts';
 import type {

@@ -12,7 +12,7 @@ import { createPaywall, type Paywall } from '../../../src/gateway/paywall.ts';
 import { createLeases } from '../../../src/gateway/pay/lease.ts';
 import { createReplays, createResponseMemory, createSeenPayments } from '../../../src/gateway/pay/memory.ts';
 import { createPay } from '../../../src/gateway/pay/pay.ts';
-import { createSettleModes } from '../../../src/gateway/pay/settle.ts';
+import { createSettleModes } from '../../../src/gateway/pay/settler.ts';
 import type { Rail } from '../../../src/gateway/rails/rail.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';
 import type { Log } from '../../../src/host/log.ts';

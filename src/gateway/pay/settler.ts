@@ -8,29 +8,52 @@ import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
 import type { RailOffer, Receipt } from '../../domain/payment/way.ts';
 import type { Charged } from '../../domain/payment/whereabouts.ts';
 import type { Problem } from '../../domain/problem.ts';
+import type { Log } from '../../host/log.ts';
 import type { Aside, PaidOutcome, ResponseOutcome, ResponseVerdict } from '../outcome.ts';
-import type { Refusal } from '../rails/rail.ts';
-import { isCharged } from './charged-responses.ts';
-import { deliver, grantOf, keptAnswer, keptResponse, recordDelivery, takenOver, within } from './deliver.ts';
-import type { Lease } from './lease.ts';
-import {
-  demandAnew,
-  facilitatorUnavailable,
-  ledgerUnavailable,
-  paymentInUse,
-  refusedReceipt,
-  refusePayment,
-  settlementUnknown,
-  type PayDeps,
-  type Payment,
-  type PayOutcome,
-  type SettleModes,
-} from './payment.ts';
-import { releaseUnsent, retryUntilRecorded, step } from './record.ts';
-import { redeem } from './redeem.ts';
-import { stateMoney, upstreamAway } from './statement.ts';
+import type { Rail, Refusal } from '../rails/rail.ts';
+import { isCharged, type OwnAuthorities } from './charged-responses.ts';
+import { grantOf, keptAnswer, type Deliverer } from './deliverer.ts';
+import type { Lease, Leases } from './lease.ts';
+import type { Payment, PayOutcome, SettleModes } from './payment.ts';
+import { refusedReceipt, type PaymentResponses } from './payment-responses.ts';
+import type { Recorder } from './recorder.ts';
+import type { Redeem } from './redeemer.ts';
 
-/** A head may take this long and settling 10 s more; never less than a minute. */
+/** What one attempt to settle needs. */
+type AttemptDeps = {
+  readonly rail: Pick<Rail, 'settle' | 'receiptHeader'>;
+  readonly recorder: Recorder;
+  readonly log: Log;
+  readonly leaseMs: number;
+};
+
+type SettlerDeps = AttemptDeps & {
+  readonly responses: PaymentResponses;
+  readonly deliverer: Deliverer;
+  readonly redeem: Redeem;
+  readonly leases: Pick<Leases, 'keep'>;
+  readonly modes: Pick<SettleModes, 'ranUnpaid' | 'leftEarly'>;
+  readonly ownAuthorities: OwnAuthorities;
+};
+
+export type Settler = {
+  /** Settles a charge of this request. `terms`: what was verified; `since`: the request asked for its claim then. */
+  readonly serve: (payment: Payment, charge: Charge, terms: RailOffer, since: number) => Promise<PayOutcome>;
+  /** Settles before the upstream is asked: also a charge that was taken over, because its response is not waited for. */
+  readonly settleAndForward: (payment: Payment, charge: Charge, terms: RailOffer, lease: Lease) => Promise<PayOutcome>;
+  /** Releases a charge because no connection to the upstream can be had. An earlier attempt may have moved the money. */
+  readonly notSettled: (payment: Payment, charge: Charge, lease: Lease, detail: string) => Promise<ResponseOutcome>;
+};
+
+export function createSettler(deps: SettlerDeps): Settler {
+  return {
+    serve: (payment, charge, terms, since) => serve(deps, payment, charge, terms, since),
+    settleAndForward: (payment, charge, terms, lease) => settleAndForward(deps, payment, charge, terms, lease),
+    notSettled: (payment, charge, lease, detail) => notSettled(deps, payment, charge, lease, detail),
+  };
+}
+
+/** Time that a head and 10 s of settling may take; never less than a minute. */
 export function enoughToServeFirst(upstreamHeadersMs: number): number {
   return Math.max(60_000, upstreamHeadersMs + 10_000);
 }
@@ -64,27 +87,25 @@ export function createSettleModes(monotonic: () => number, remembered = REMEMBER
   };
 }
 
-/** How long a response is waited for that shall be kept with a charge of unknown end. */
+/** Longest wait for a response that shall be kept with a charge of unknown end. */
 const COLLECT_MS = 10_000;
 
-/** A charge that was claimed. `terms`: what was verified; `since`: this request asked for it then. */
-export async function serve(
-  deps: PayDeps,
+async function serve(
+  deps: SettlerDeps,
   payment: Payment,
   charge: Charge,
   terms: RailOffer,
   since: number,
 ): Promise<PayOutcome> {
   const lease = deps.leases.keep(charge.id, since);
-  if (!(await lease.holds())) return takenOver(deps, payment, charge, lease);
+  if (!(await lease.holds())) return deps.responses.takenOver(payment, charge, lease);
   return charge.settle === 'before_forward'
     ? settleAndForward(deps, payment, charge, terms, lease)
     : forwardAndSettle(deps, payment, charge, terms, lease);
 }
 
-/** Also for a charge that was taken over: what an upstream answered before is nothing that could be waited for. */
-export async function settleAndForward(
-  deps: PayDeps,
+async function settleAndForward(
+  deps: SettlerDeps,
   payment: Payment,
   charge: Charge,
   terms: RailOffer,
@@ -95,38 +116,34 @@ export async function settleAndForward(
   const end = await settleCharge(deps, payment, charge, terms);
   if (end.kind === 'settled' && end.charge.owner === payment.owner) {
     const receipt = deps.rail.receiptHeader(payment.presented.version, end.receipt);
-    return deliver(deps, payment, end.charge, receipt, 'ask', lease);
+    return deps.deliverer.deliver(payment, end.charge, receipt, 'ask', lease);
   }
   lease.stop();
-  if (end.kind === 'settled') return redeem(deps, payment, end.charge);
+  if (end.kind === 'settled') return deps.redeem(payment, end.charge);
   if (end.kind === 'left') return { kind: 'gone', routeId: payment.route.id };
   return unsettled(deps, payment, charge, end);
 }
 
-/** No connection to the upstream can be had, so nothing is settled. An earlier attempt may have moved the money. */
-export async function notSettled(
-  deps: PayDeps,
+async function notSettled(
+  { recorder, responses, log }: SettlerDeps,
   payment: Payment,
   charge: Charge,
   lease: Lease,
   detail: string,
 ): Promise<ResponseOutcome> {
-  const { facts, route } = payment;
-  deps.log.warn('upstream failed', { request_id: facts.requestId, charge_id: charge.id, detail });
-  await within(deps, releaseUnsent(deps, payment, charge, 'upstream_unreachable', true).finally(lease.stop));
-  if (charge.attempts === 0) return upstreamAway(deps, payment, charge, false);
-  deps.chargeLog.counted(route.id, 'unknown', charge.way.network);
-  return deps.refuse(stateMoney(deps, payment, charge, 'unknown', settlementUnknown(charge)), facts.origin, route.id);
+  log.warn('upstream failed', { request_id: payment.facts.requestId, charge_id: charge.id, detail });
+  await recorder.within(recorder.release(payment, charge, 'upstream_unreachable', true).finally(lease.stop));
+  return charge.attempts === 0 ? responses.upstreamAway(payment, charge, false) : responses.unknown(payment, charge);
 }
 
 function forwardAndSettle(
-  deps: PayDeps,
+  deps: SettlerDeps,
   payment: Payment,
   charge: Charge,
   terms: RailOffer,
   lease: Lease,
 ): PaidOutcome {
-  const { modes, options, rail } = deps;
+  const { modes, ownAuthorities, rail, recorder, responses, deliverer } = deps;
   const { payer } = payment.presented.key;
   let phase:
     | { readonly at: 'open' | 'settling' }
@@ -135,8 +152,9 @@ function forwardAndSettle(
   let written: Promise<Charge | undefined> = Promise.resolve(undefined);
   const release = (reason: string, unasked?: true): void => {
     phase = { at: 'over', charged: false };
-    deps.chargeLog.counted(charge.route.id, 'released', charge.way.network);
-    written = releaseUnsent(deps, payment, charge, reason, unasked)
+    recorder.counted(charge.route.id, 'released', charge.way.network);
+    written = recorder
+      .release(payment, charge, reason, unasked)
       .then(() => undefined)
       .finally(lease.stop);
   };
@@ -147,11 +165,11 @@ function forwardAndSettle(
     if (end.kind === 'settled') {
       if (!(await lease.holds())) {
         phase = { at: 'over', charged: true };
-        return { kind: 'replace', response: takenOver(deps, payment, end.charge, lease).response };
+        return { kind: 'replace', response: responses.takenOver(payment, end.charge, lease).response };
       }
       phase = { at: 'settled', charge: end.charge };
       const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
-      return { kind: 'stream', headers: receipt, keep: keptResponse(deps) };
+      return { kind: 'stream', headers: receipt, keep: deliverer.keep() };
     }
     phase = { at: 'over', charged: end.kind === 'unknown' || end.kind === 'lost' ? 'unknown' : false };
     if (end.kind !== 'unknown' && end.kind !== 'lost') modes.ranUnpaid(payer);
@@ -171,7 +189,7 @@ function forwardAndSettle(
     // Not paid yet: a client that leaves takes the request with it.
     keep: undefined,
     beforeResponse: ({ status, headers }) => {
-      if (isCharged(status, headers, options.ownAuthorities)) return settle();
+      if (isCharged(status, headers, ownAuthorities)) return settle();
       // The response costs nothing, so it does not wait for the ledger either.
       release(`upstream_answered_${status}`);
       return { kind: 'stream', headers: [] };
@@ -179,16 +197,16 @@ function forwardAndSettle(
     tookMoney: () => phase.at === 'settled',
     done: (outcome) => {
       if (phase.at === 'settled')
-        written = recordDelivery(deps, payment, phase.charge, outcome, 'answered').finally(lease.stop);
+        written = deliverer.end(payment, phase.charge, outcome, 'answered').finally(lease.stop);
       if (phase.at !== 'open') return;
       if (outcome.kind === 'client_gone' || outcome.kind === 'not_sent') modes.leftEarly(payer);
       if (outcome.kind === 'failed') release(outcome.code, outcome.asked ? undefined : true);
       else release('client_gone');
     },
     tell: async (given) => {
-      const after = await within(deps, written);
-      if (phase.at === 'settled') return stateMoney(deps, payment, after ?? phase.charge, true, given);
-      return stateMoney(deps, payment, charge, phase.at === 'over' ? phase.charged : 'unknown', given);
+      const after = await recorder.within(written);
+      if (phase.at === 'settled') return responses.state(payment, after ?? phase.charge, true, given);
+      return responses.state(payment, charge, phase.at === 'over' ? phase.charged : 'unknown', given);
     },
   };
 }
@@ -197,12 +215,12 @@ function isSafe({ request: { method } }: Charge): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** Where the exchange reads the response of a replaced one into, and the promise of it. */
-function collector(deps: PayDeps): {
+/** Collects the upstream's response while the client gets another one; `answer` resolves with it if it is whole in time. */
+function collector({ deliverer, recorder }: SettlerDeps): {
   readonly keep: Aside;
   readonly answer: () => Promise<KeptAnswer | undefined>;
 } {
-  const response = keptResponse(deps);
+  const response = deliverer.keep();
   let ended: (whole: boolean) => void = () => undefined;
   const whole = new Promise<boolean>((resolve) => {
     ended = resolve;
@@ -210,52 +228,44 @@ function collector(deps: PayDeps): {
   return {
     keep: { response, ended },
     answer: async () => {
-      const inTime = await Promise.race([whole, deps.pause(COLLECT_MS).then(() => false)]);
-      const answer = inTime && response.isKept ? keptAnswer(response) : undefined;
+      const inTime = await recorder.within(whole, COLLECT_MS);
+      const answer = inTime === true && response.isKept ? keptAnswer(response) : undefined;
       response.drop();
       return answer;
     },
   };
 }
 
-/** What a client is told if the settlement did not end well. */
+/** Tells the client that the settlement did not end well. */
 function unsettled(
-  deps: PayDeps,
+  { rail, recorder, responses }: SettlerDeps,
   payment: Payment,
   charge: Charge,
   end: Exclude<SettleEnd, { kind: 'settled' }>,
 ): ResponseOutcome {
-  const { facts, route, presented } = payment;
-  const { rail, chargeLog } = deps;
+  const { route, presented, offer } = payment;
   const { network } = charge.way;
   const told = (charged: Charged, problem: Problem): ResponseOutcome =>
-    deps.refuse(
-      stateMoney(deps, payment, end.kind === 'unknown' ? end.charge : charge, charged, problem),
-      facts.origin,
-      route.id,
-    );
+    responses.refuseCharged(payment, charge, charged, problem);
   switch (end.kind) {
     case 'refused': {
-      chargeLog.counted(route.id, 'refused', network);
-      if ('code' in payment.offer) return told(false, payment.offer);
-      return demandAnew(deps, payment, 'settlement_refused', rail.receiptHeader(presented.version, end.receipt));
+      recorder.counted(route.id, 'refused', network);
+      if ('code' in offer) return told(false, offer);
+      return responses.demandAnew(payment, 'settlement_refused', rail.receiptHeader(presented.version, end.receipt));
     }
     case 'unknown':
-      chargeLog.counted(route.id, 'unknown', network);
-      return told('unknown', settlementUnknown(end.charge));
+      return responses.unknown(payment, end.charge);
     case 'left':
-      chargeLog.counted(route.id, 'released', network);
-      return told(false, facilitatorUnavailable(deps, payment, 'settled', undefined));
+      recorder.counted(route.id, 'released', network);
+      return told(false, responses.facilitatorsAway(payment, 'settled', undefined));
     case 'not_carried_out':
-      chargeLog.counted(route.id, 'unavailable', network);
-      return told(false, facilitatorUnavailable(deps, payment, 'settled', end.retryAfterMs));
+      recorder.counted(route.id, 'unavailable', network);
+      return told(false, responses.facilitatorsAway(payment, 'settled', end.retryAfterMs));
     case 'declined':
-      if ('code' in payment.offer) return told(false, payment.offer);
-      return refusePayment(deps, payment, charge.amount, end.refusal);
+      if ('code' in offer) return told(false, offer);
+      return responses.refusePayment(payment, charge.amount, end.refusal);
     case 'lost':
-      chargeLog.counted(route.id, 'unavailable', network);
-      if (end.because !== 'ledger') return told('unknown', paymentInUse(deps, charge));
-      return told(charge.attempts === 0 ? false : 'unknown', ledgerUnavailable());
+      return responses.lost(payment, charge, end.because);
     default:
       return end satisfies never;
   }
@@ -281,21 +291,19 @@ type SettleEnd =
 
 /** `collect`: the upstream's response, which cannot be had twice, to be kept with the charge should its end not be known. */
 async function settleCharge(
-  deps: PayDeps,
+  { rail, recorder, log, leaseMs }: AttemptDeps,
   payment: Payment,
   charge: Charge,
   terms: RailOffer,
   collect?: () => Promise<KeptAnswer | undefined>,
 ): Promise<SettleEnd> {
-  const { rail, log, options } = deps;
   const { presented, facts } = payment;
   let current = charge;
   let stopped: 'left' | 'taken_over' | 'ledger' | undefined;
   const sending = async (via: string): Promise<boolean> => {
     if (facts.left()) stopped = 'left';
     else if (current.state !== 'settling' || (current.attempts === 0 && current.via !== via)) {
-      const { leaseMs } = options;
-      const started = await step(deps, payment, charge.id, { kind: 'settle_started', via, leaseMs });
+      const started = await recorder.changeTwice(payment, charge.id, { kind: 'settle_started', via, leaseMs });
       if (started === 'unavailable') stopped = 'ledger';
       else if (started.kind !== 'ok') stopped = 'taken_over';
       else {
@@ -314,22 +322,22 @@ async function settleCharge(
       const { transaction } = end;
       const { amount } = charge;
       const proof = { transaction, logIndex: null, amount, payer: presented.key.payer };
-      const event = { kind: 'settled', proof, leaseMs: options.leaseMs } as const;
-      const changeId = deps.newId();
-      const settled = await step(deps, payment, charge.id, event, changeId);
+      const event = { kind: 'settled', proof, leaseMs } as const;
+      const changeId = recorder.newId();
+      const settled = await recorder.changeTwice(payment, charge.id, event, changeId);
       if (settled !== 'unavailable' && settled.kind === 'ok')
         return { kind: 'settled', charge: settled.charge, receipt: settledReceipt(presented.key, amount, transaction) };
       // Settled, and the ledger does not hold it: serving now and again once it is found would be twice.
       log.error('a settlement could not be recorded', { charge_id: charge.id, transaction });
       if (settled === 'unavailable')
-        void retryUntilRecorded(deps, payment, charge.id, { ...event, leaseMs: 0 }, changeId);
+        void recorder.changeUntilWritten(payment, charge.id, { ...event, leaseMs: 0 }, changeId);
       return { kind: 'unknown', charge: current };
     }
     case 'refused': {
       const { reason } = end;
       const event = { kind: 'settle_refused', reason } as const;
-      const refused = await step(deps, payment, charge.id, event);
-      if (refused === 'unavailable') void retryUntilRecorded(deps, payment, charge.id, event);
+      const refused = await recorder.changeTwice(payment, charge.id, event);
+      if (refused === 'unavailable') void recorder.changeUntilWritten(payment, charge.id, event);
       if (refused === 'unavailable' || refused.kind !== 'ok') return { kind: 'unknown', charge: current };
       return refused.charge.state === 'failed'
         ? { kind: 'refused', receipt: refusedReceipt(presented.key, charge.amount, reason) }
@@ -339,12 +347,12 @@ async function settleCharge(
       if (stopped === 'taken_over') return { kind: 'lost', because: 'taken_over' };
       const reason = stopped === 'left' ? 'client_gone' : end.reason;
       if (stopped === 'ledger') {
-        void releaseUnsent(deps, payment, charge, reason);
+        void recorder.release(payment, charge, reason);
         return { kind: 'lost', because: 'ledger' };
       }
       const event = { kind: current.state === 'claimed' ? 'released' : 'not_carried_out', reason } as const;
-      const released = await step(deps, payment, charge.id, event);
-      if (released === 'unavailable') void releaseUnsent(deps, payment, charge, reason);
+      const released = await recorder.changeTwice(payment, charge.id, event);
+      if (released === 'unavailable') void recorder.release(payment, charge, reason);
       // An earlier attempt may have moved the money after all.
       if (released !== 'unavailable' && released.kind === 'ok' && released.charge.state === 'settling')
         return { kind: 'unknown', charge: released.charge };
@@ -361,13 +369,13 @@ async function settleCharge(
       if (collect !== undefined) {
         const recorded = collect().then(async (answer) => {
           if (answer !== undefined)
-            await retryUntilRecorded(deps, payment, charge.id, { kind: 'answer_kept', answer, headSent: false });
-          await retryUntilRecorded(deps, payment, charge.id, event);
+            await recorder.changeUntilWritten(payment, charge.id, { kind: 'answer_kept', answer, headSent: false });
+          await recorder.changeUntilWritten(payment, charge.id, event);
         });
         return { kind: 'unknown', charge: { ...current, attempts: current.attempts + 1 }, recorded };
       }
-      const doubted = await step(deps, payment, charge.id, event);
-      if (doubted === 'unavailable') void retryUntilRecorded(deps, payment, charge.id, event);
+      const doubted = await recorder.changeTwice(payment, charge.id, event);
+      if (doubted === 'unavailable') void recorder.changeUntilWritten(payment, charge.id, event);
       const known = doubted !== 'unavailable' && doubted.kind === 'ok' ? doubted.charge : current;
       return { kind: 'unknown', charge: known };
     }

@@ -1,36 +1,99 @@
-// A request's changes of the ledger, and what log and metrics tell of them. A change is tried twice if the request
-// waits for its end. If it does not, a change is tried for as long as it takes: a lost one would leave money or a
-// service hanging. Below are the log line and the metrics of each change.
+// The recorder writes a request's changes into the ledger, and tells log and metrics of them. A change is tried twice if
+// the request waits for its end. If it does not, a change is tried for as long as it takes: a lost one would leave money
+// or a service hanging. Below are the log line and the metrics of each change.
 import { LedgerUnavailable, type Advanced, type Ledger } from '../../domain/payment/ledger.ts';
-import { type Charge, flowOf, type PaymentKey } from '../../domain/payment/charge.ts';
-import { owedBecauseOf } from '../../domain/payment/claim-policy.ts';
+import { type Charge, type Claim, flowOf, type PaymentKey } from '../../domain/payment/charge.ts';
+import { owedBecauseOf, type Claimed, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Log } from '../../host/log.ts';
 import { addDecimals, type Decimal, type Metrics } from '../../host/metrics.ts';
-import type { Look } from '../rails/rail.ts';
 
-/** What changes of the ledger are made with. */
-export type RecordDeps = {
-  readonly ledger: Ledger;
+type RecorderDeps = {
+  readonly ledger: Pick<Ledger, 'find' | 'claim' | 'advance'>;
   readonly chargeLog: ChargeLog;
   readonly log: Log;
-  /** A name that nothing else has. */
+  /** Makes a name that nothing else has. */
   readonly newId: () => string;
   /** Waits. */
   readonly pause: (ms: number) => Promise<void>;
 };
 
-/** Whose change it is. */
+/** Owner of a charge in whose name a change is made: a request, or the reconciler. */
 type Owned = { readonly owner: string };
 type Presenting = Owned & { readonly presented: { readonly key: PaymentKey } };
 
-/** One change, tried twice: the second time the ledger recognises the first. */
-export async function step(
-  { ledger, newId, log, chargeLog }: RecordDeps,
+export type Recorder = {
+  /** Counts how a presented payment ended. */
+  readonly counted: ChargeLog['counted'];
+  /** Makes the name of a change, for a change that is tried in two ways. */
+  readonly newId: () => string;
+  /** Claims once. A claim without an answer may have been written: it rejects, and is given back later. */
+  readonly claim: (payment: Presenting, claim: Claim, options: ClaimOptions) => Promise<Claimed>;
+  /** Makes a change, tried once: it rejects if the ledger cannot say. */
+  readonly change: (owned: Owned, id: string, event: ChargeEvent, changeId?: string) => Promise<Advanced>;
+  /** Makes a change, tried twice: the second time the ledger recognises the first. */
+  readonly changeTwice: (
+    owned: Owned,
+    id: string,
+    event: ChargeEvent,
+    changeId?: string,
+  ) => Promise<Advanced | 'unavailable'>;
+  /**
+   * Makes a change that must not be lost over a passing fault of the ledger. `changeId`: name of an attempt before this one,
+   * which may have been written all the same: then this one is told as that one.
+   */
+  readonly changeUntilWritten: (
+    owned: Owned,
+    id: string,
+    event: ChargeEvent,
+    changeId?: string,
+  ) => Promise<Charge | undefined>;
+  /**
+   * Releases a charge for which nothing was sent, however far it came: also if its last change has no certain end.
+   * `unasked`: the upstream was away as well, so the claim does not count.
+   */
+  readonly release: (owned: Owned, charge: Charge, reason: string, unasked?: true) => Promise<void>;
+  /** Waits for `written`, two seconds unless `ms` says otherwise; undefined after that: then the ledger is away. */
+  readonly within: <T>(written: Promise<T>, ms?: number) => Promise<T | undefined>;
+};
+
+export function createRecorder(deps: RecorderDeps): Recorder {
+  const { ledger, chargeLog, newId, pause } = deps;
+  return {
+    counted: chargeLog.counted,
+    newId,
+    claim: (payment, claim, options) =>
+      ledger.claim(claim, options).then(
+        (claimed) => {
+          if (claimed.kind === 'claimed') chargeLog.changed(claimed.charge, 'claimed');
+          return claimed;
+        },
+        (error: unknown) => {
+          if (error instanceof LedgerUnavailable) void giveBackLater(deps, payment);
+          throw error;
+        },
+      ),
+    change: async ({ owner }, id, event, changeId = newId()) => {
+      const advanced = await ledger.advance(id, event, { owner, changeId });
+      if (advanced.kind === 'ok') chargeLog.changed(advanced.charge, event.kind);
+      return advanced;
+    },
+    changeTwice: (owned, id, event, changeId = newId()) => changeTwice(deps, owned, id, event, changeId),
+    changeUntilWritten: (owned, id, event, changeId = newId()) => changeUntilWritten(deps, owned, id, event, changeId),
+    release: (owned, charge, reason, unasked) => release(deps, owned, charge, reason, unasked),
+    within: (written, ms = WRITTEN_MS) => Promise.race([written, pause(ms).then(() => undefined)]),
+  };
+}
+
+/** How long a problem is held back until the ledger has what it says. */
+const WRITTEN_MS = 2_000;
+
+async function changeTwice(
+  { ledger, log, chargeLog }: RecorderDeps,
   { owner }: Owned,
   id: string,
   event: ChargeEvent,
-  changeId = newId(),
+  changeId: string,
 ): Promise<Advanced | 'unavailable'> {
   const actor = { owner, changeId };
   for (let tries = 0; ; tries++) {
@@ -52,7 +115,7 @@ const PAUSES_MS = [100, 500, 2_000, 10_000, 30_000];
 
 /** Tries `change` until the ledger has answered it; undefined: it never did, and the lease decides. */
 async function retry<T>(
-  { log, pause }: RecordDeps,
+  { log, pause }: RecorderDeps,
   id: string,
   event: ChargeEvent['kind'],
   change: () => Promise<T>,
@@ -68,16 +131,12 @@ async function retry<T>(
   return undefined;
 }
 
-/**
- * A change that must not be lost over a passing fault of the ledger. `changeId`: of an attempt before this one, which may
- * have been written all the same: then this one is told as that one.
- */
-export function retryUntilRecorded(
-  deps: RecordDeps,
+function changeUntilWritten(
+  deps: RecorderDeps,
   { owner }: Owned,
   id: string,
   event: ChargeEvent,
-  changeId = deps.newId(),
+  changeId: string,
 ): Promise<Charge | undefined> {
   const { ledger, log, chargeLog } = deps;
   return retry(deps, id, event.kind, async () => {
@@ -91,14 +150,10 @@ export function retryUntilRecorded(
   });
 }
 
-/**
- * Releases a charge for which nothing was sent, however far it came: also if its last change has no certain end.
- * `unasked`: the upstream was away as well, so the claim does not count.
- */
-export async function releaseUnsent(
-  deps: RecordDeps,
+async function release(
+  deps: RecorderDeps,
   { owner }: Owned,
-  { id }: Charge,
+  { id }: Pick<Charge, 'id'>,
   reason: string,
   unasked?: true,
 ): Promise<void> {
@@ -113,19 +168,13 @@ export async function releaseUnsent(
   });
 }
 
-/** The end that a look proves; undefined: none yet. */
-export function endOf(seen: Look): Extract<ChargeEvent, { kind: 'settled' | 'failed' }> | undefined {
-  if (seen.kind === 'proven') return { kind: 'settled', proof: seen.proof, leaseMs: 0 };
-  return seen.kind === 'impossible' ? { kind: 'failed', by: 'chain', reason: seen.reason } : undefined;
-}
-
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 30_000;
-/** Of the ledger, without such a claim: after them none will come. */
+/** Number of the ledger's answers without such a claim after which none will come. */
 const ANSWERS = 6;
 
-/** A claim that was refused for want of an answer may have been written: it is given back as soon as it is seen. */
-export async function giveBackLater(deps: RecordDeps, payment: Presenting): Promise<void> {
+/** Gives a claim back as soon as it is seen. */
+async function giveBackLater(deps: RecorderDeps, payment: Presenting): Promise<void> {
   // A write that is on its way to a ledger elsewhere may arrive after the first answers.
   let pauseMs = FIRST_PAUSE_MS;
   for (let answers = 0; answers < ANSWERS; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
@@ -133,7 +182,7 @@ export async function giveBackLater(deps: RecordDeps, payment: Presenting): Prom
     try {
       const known = await deps.ledger.find(payment.presented.key);
       answers += 1;
-      if (known?.owner === payment.owner) return await releaseUnsent(deps, payment, known, 'ledger_unavailable');
+      if (known?.owner === payment.owner) return await release(deps, payment, known, 'ledger_unavailable');
     } catch (error) {
       if (!(error instanceof LedgerUnavailable)) throw error;
     }
