@@ -29,7 +29,7 @@ export async function reconcileCharges(
   const [clock, random] = [systemClock, createRandom()];
   const chargeLog = { changed: () => undefined };
   const seen = new Map<string, Charge>();
-  const { charges: settling } = await ledger.list({ limit: BATCH, state: 'settling' });
+  const { charges: settling } = await ledger.list({ limit: BATCH, states: ['settling'] });
   await withChain(receivers, io, async (rail) => {
     const deps = { rail, ledger, chargeLog, ranUnpaid: () => undefined, log, clock, random };
     for (const { id } of settling) {

@@ -32,6 +32,11 @@ const FILTERS = new Map([
   ['network', 'network'],
   ['payer', 'payer'],
   ['customer', 'customer_id'],
+  ['request', 'request_id'],
+  ['transaction', 'transaction'],
+  ['currency', 'currency'],
+  ['receiver', 'receiver_id'],
+  ['q', 'q'],
   ['from', 'from'],
   ['to', 'to'],
   ['limit', 'limit'],
@@ -41,7 +46,8 @@ export const charges: Command = {
   name: 'charges',
   summary: 'list or show charges, or bring unfinished ones to their end',
   usage: [
-    'tollgate charges list [--status S] [--owed] [--route ID] [--network NAME] [--payer 0x...] [--customer ID] [--from TIME] [--to TIME] [--limit N] [--json]',
+    'tollgate charges list [--status S,S] [--owed] [--route ID] [--network NAME] [--payer 0x...] [--customer ID] [--request ID]',
+    '  [--transaction TX] [--currency CODE] [--receiver ID] [--q TEXT] [--from TIME] [--to TIME] [--limit N] [--json]',
     'tollgate charges show ID [--json]',
     'tollgate charges reconcile [--json]',
     'tollgate charges reconcile ID --fail REASON | --settled TX',
@@ -56,12 +62,17 @@ export const charges: Command = {
   ],
   flags: {
     ...CONFIG_FLAG,
-    status: { value: 'STATE', help: `list: ${CHARGE_STATES.join(', ')}` },
+    status: { value: 'STATE', help: `list: one or several with commas of ${CHARGE_STATES.join(', ')}` },
     owed: { help: 'list: paid for, and cannot be delivered any more' },
     route: { value: 'ID', help: 'list: of one route' },
     network: { value: 'NAME', help: 'list: of one network, by its name or CAIP-2' },
     payer: { value: '0x...', help: 'list: of one payer' },
     customer: { value: 'ID', help: 'list: of one customer' },
+    request: { value: 'ID', help: 'list: claimed by one request' },
+    transaction: { value: 'TX', help: 'list: paid by one transaction' },
+    currency: { value: 'CODE', help: 'list: in one currency, such as USD' },
+    receiver: { value: 'ID', help: 'list: of one receiver' },
+    q: { value: 'TEXT', help: 'list: by a charge id or its beginning, a request id, a payer or a transaction' },
     from: { value: 'TIME', help: 'list: made at or after, such as 2026-01-31 or 2026-01-31T12:00:00Z' },
     to: { value: 'TIME', help: 'list: made before' },
     limit: { value: 'N', help: 'list: at most so many, 1 to 200 (50 if left out)' },
@@ -188,14 +199,17 @@ async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistake
       ),
     };
   }
-  const { limit, status, owed, route_id: routeId, network, payer, customer_id: customerId, from, to } = read.data;
-  return { limit, state: status, owed, routeId, network, payer, customerId, fromMs: from, toMs: to };
+  const { readFilter: readQuery } = await import('../registry/charges/charge-filter.ts');
+  const { limit } = read.data;
+  const reading = readQuery(read.data, SPELLING);
+  if (reading.kind === 'unreadable') return { mistakes: [`--q: is not ${reading.message}`] };
+  return { ...reading.filter, limit };
 }
 
 async function list(ledger: StoredLedger, filter: ChargeFilter, args: Args, io: Io): Promise<ExitCode> {
   const { viewCharge } = await import('../registry/charges/charge-view.ts');
   const page = await ledger.list(filter);
-  const all = page.charges.map(viewCharge);
+  const all = page.charges.map((charge) => viewCharge(charge, NETWORKS));
   if (args.has('json')) io.out(JSON.stringify(all));
   else {
     if (all.length === 0) io.err('no charges');
@@ -212,7 +226,7 @@ async function show(ledger: StoredLedger, id: string, args: Args, io: Io): Promi
     io.err('no charge has this id; `tollgate charges list` shows them');
     return EXIT.no;
   }
-  const view = viewCharge(charge);
+  const view = viewCharge(charge, NETWORKS);
   if (args.has('json')) io.out(JSON.stringify(view));
   else {
     const { meaningOf } = await import('./charge-meaning.ts');

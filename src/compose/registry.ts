@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Config, RegistryConfig } from '../config/config.ts';
 import { deskOf } from '../config/desk.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
-import { SPELLING } from '../gateway/rails/rails.ts';
+import { NETWORKS, SPELLING } from '../gateway/rails/rails.ts';
 import { createCompiler } from '../gateway/routes/snapshot-compiler.ts';
 import type { Current } from '../gateway/routes/current-snapshot.ts';
 import type { Check } from '../host/admin.ts';
@@ -89,6 +89,7 @@ export async function startRegistry(
   const options = {
     store,
     ledger,
+    networks: NETWORKS,
     why,
     settings: settingsOf(config(), section),
     limits: {

@@ -4,6 +4,7 @@ import type { ChargeSearch, ListedCharge } from '../domain/payment/reports.ts';
 import { isOfPart, readIdPart, type Quotes } from '../domain/payment/quote.ts';
 import { formatPrice } from '../domain/payment/money.ts';
 import type { Route } from '../domain/routing/route.ts';
+import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { RefusedRequest, RefusedRequests } from '../gateway/refusals.ts';
 import type { Clock } from '../host/clock.ts';
 import { viewCharge } from '../registry/charges/charge-view.ts';
@@ -43,7 +44,7 @@ export async function explainWhy(id: string, parts: WhyParts): Promise<WhyReport
   const charges = await findCharges(id, ids, parts);
   return {
     id,
-    charges: charges.map(viewCharge),
+    charges: charges.map((charge) => viewCharge(charge, NETWORKS)),
     quote: quoteOf(offered ?? id, parts),
     refusals: found?.map((refusal) => viewRefusal(refusal, parts)) ?? [],
     refusals_elsewhere: parts.refusals === undefined,

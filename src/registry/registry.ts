@@ -15,6 +15,7 @@ import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth/das
 import { createDeclaredRoutes } from './routes/declared-routes.ts';
 import type { Declared, DeclaredPlan, Difference } from './routes/three-way-merge.ts';
 import { createAuthenticator, type Authenticator } from './auth/credentials.ts';
+import type { NamedNetworks } from './charges/charge-view.ts';
 import { createFeed } from './stream/feed.ts';
 import type { FetchKeys } from './auth/key-set.ts';
 import { findLowered } from './routes/price-guard.ts';
@@ -70,6 +71,8 @@ export type RegistryDeps = {
   readonly store: Pick<Store, 'routes' | 'apiKeys'> & Partial<Pick<Store, 'isShared'>>;
   /** Charges of this registry's proxies; without one the endpoints about charges are 503. Its opener closes it. */
   readonly ledger?: Ledger & ChargeReports;
+  /** Networks that are known by name; none if left out. */
+  readonly networks?: NamedNetworks;
   /** Left out, nothing is known of any id. */
   readonly why?: Services['why'];
   readonly settings: RegistrySettings;
@@ -155,6 +158,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       schedule: systemSchedule,
     }),
     ledger: deps.ledger,
+    networks: deps.networks ?? { find: () => undefined },
     why: deps.why ?? knowsNothing,
     snapshot: deps.snapshot,
     matchRules: () => settings,

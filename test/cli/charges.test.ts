@@ -8,7 +8,7 @@ import { shortId } from '../../src/domain/payment/quote.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger } from '../support/sqlite-ledger.ts';
-import { address, claimOf, proofOf, ROUTE_ID } from '../cases/claims.ts';
+import { address, claimOf, hash32, proofOf, ROUTE_ID } from '../cases/claims.ts';
 import { temporaryFolder } from '../registry/kit.ts';
 import { fakeIo } from './support.ts';
 
@@ -61,6 +61,15 @@ describe('charges list', () => {
   test.each([
     [['--status', 'settled'], [2]],
     [
+      ['--status', 'settled,claimed'],
+      [3, 2, 1],
+    ],
+    [['--q', address(3)], [3]],
+    [['--q', 'request-2'], [2]],
+    [['--q', address(3), '--payer', address(2)], []],
+    [['--request', 'request-1', '--currency', 'usd', '--receiver', 'default'], [1]],
+    [['--transaction', hash32(1)], []],
+    [
       ['--route', ROUTE_ID],
       [3, 2, 1],
     ],
@@ -100,12 +109,14 @@ describe('charges list', () => {
     expect(code).toBe(64);
     for (const part of [
       'a word too many',
-      '--status: is not one of claimed',
+      '--status: is not one or several of claimed',
       '--limit: is not an integer',
       '--from: is not a time',
       '--network: is not a network',
     ])
       expect(err).toContain(part);
+    const unreadable = await run('list', '-c', config, '--q', '%');
+    expect([unreadable.code, unreadable.err]).toEqual([64, expect.stringContaining('--q: is not a charge id or')]);
     expect((await run('lists', '-c', config)).err).toContain('did you mean list');
   });
 });

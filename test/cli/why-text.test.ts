@@ -17,7 +17,10 @@ function tell(
   owed: Parameters<typeof viewCharge>[0]['owed'] = null,
   retryUntil: number | null = null,
 ): string {
-  const charge = viewCharge({ ...CLAIMED, settledAt: SETTLED_AT, ...changes, owed, retryUntil });
+  const charge = viewCharge(
+    { ...CLAIMED, settledAt: SETTLED_AT, ...changes, owed, retryUntil },
+    { find: () => undefined },
+  );
   const report = { id: charge.id, charges: [charge], quote: null, refusals: [] };
   return tellWhy({ ...report, refusals_elsewhere: false, ledger_elsewhere: false }, NOW).join('\n');
 }

@@ -77,18 +77,62 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
         ids(await ledger.list({ limit: 50, ...filter }))
           .map((id) => id.slice(-1))
           .join('');
-      expect(await found({ state: 'settled' })).toBe('42');
-      expect(await found({ state: 'claimed' })).toBe('7');
-      expect(await found({ state: 'settling', payer: address(6) })).toBe('6');
-      expect(await found({ state: 'released', fromMs: begin })).toBe('8');
-      expect(await found({ state: 'delivered' })).toBe('531');
+      expect(await found({ states: ['settled'] })).toBe('42');
+      expect(await found({ states: ['claimed'] })).toBe('7');
+      expect(await found({ states: ['settling'], payer: address(6) })).toBe('6');
+      expect(await found({ states: ['released'], fromMs: begin })).toBe('8');
+      expect(await found({ states: ['delivered'] })).toBe('531');
       expect(await found({ routeId: OTHER_ROUTE })).toBe('43');
       expect(await found({ payer: address(1).toUpperCase().replace('0X', '0x') })).toBe('21');
       expect(await found({ customerId: 'c1' })).toBe('51');
       expect(await found({ toMs: middle })).toBe('321');
       expect(await found({ fromMs: middle })).toBe('87654');
-      expect(await found({ state: 'delivered', customerId: 'c1', fromMs: begin, toMs: middle })).toBe('1');
+      expect(await found({ states: ['delivered'], customerId: 'c1', fromMs: begin, toMs: middle })).toBe('1');
       expect(await found({ customerId: "' OR 1=1 --" })).toBe('');
+    });
+
+    test('behaviour: several states, the way, the request, the transaction and the beginning of an id filter, alone and together', async () => {
+      const found = async (filter: object): Promise<string> =>
+        ids(await ledger.list({ limit: 50, ...filter }))
+          .map((id) => id.slice(-1))
+          .join('');
+      const { transaction } = proofOf(claimOf(3));
+      expect(await found({ states: ['settled', 'released'] })).toBe('842');
+      expect(await found({ states: ['claimed', 'settling', 'released'] })).toBe('876');
+      expect(await found({ states: ['delivered', 'claimed'] })).toBe('7531');
+      expect(await found({ states: [] })).toBe('');
+      expect(await found({ states: [], requestId: 'request-5' })).toBe('');
+      expect(await found({ states: [], owed: true })).toBe('');
+      expect(await found({ states: ['settled', 'released', 'claimed'], fromMs: middle })).toBe('874');
+      expect(await found({ states: ['settled', 'delivered'], payer: address(1) })).toBe('21');
+      expect(await found({ currency: 'USDC' })).toBe('5');
+      expect(await found({ currency: 'USD', states: ['delivered'] })).toBe('31');
+      expect(await found({ currency: 'USD', network: NETWORK, receiverId: 'default', toMs: middle })).toBe('321');
+      expect(await found({ receiverId: 'nobody' })).toBe('');
+      expect(await found({ network: 'eip155:1' })).toBe('');
+      expect(await found({ requestId: 'request-5' })).toBe('5');
+      expect(await found({ requestId: 'request-5', currency: 'USD' })).toBe('');
+      expect(await found({ transaction })).toBe('3');
+      expect(await found({ transaction: transaction.toUpperCase().replace('0X', '0x') })).toBe('3');
+      expect(await found({ transaction, states: ['settled'] })).toBe('');
+      expect(await found({ idStart: 'chg_test-' })).toBe('87654321');
+      expect(await found({ idStart: 'chg_test-6', states: ['settling'] })).toBe('6');
+      expect(await found({ idStart: 'chg_test-', toMs: middle, routeId: OTHER_ROUTE })).toBe('3');
+      for (const wild of ['%', '_', 'chg_test-_', 'chg%', "' OR 1=1 --"])
+        for (const name of ['idStart', 'requestId', 'transaction', 'payer', 'currency', 'receiverId'])
+          expect(await found({ [name]: wild }), `${name} ${wild}`).toBe('');
+      const pages: string[] = [];
+      let before: number | undefined;
+      do {
+        const page = await ledger.list({ limit: 2, before, states: ['settled', 'released', 'settling', 'claimed'] });
+        pages.push(
+          ids(page)
+            .map((id) => id.slice(-1))
+            .join(''),
+        );
+        before = page.nextBefore;
+      } while (before !== undefined);
+      expect(pages).toEqual(['87', '64', '2']);
     });
 
     test('behaviour: charges are found by a part of their id, by request and by transaction, newest first', async () => {
@@ -206,8 +250,8 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
         );
       const all = ['24 upstream', '23 tollgate', '22 upstream', '21 client', '20 upstream'];
       expect(await owed()).toEqual(all.map((each) => `chg_test-${each}`));
-      expect(await owed({ customerId: 'owed-21', state: 'settled' })).toEqual(['chg_test-21 client']);
-      expect(await owed({ state: 'delivered' })).toEqual([]);
+      expect(await owed({ customerId: 'owed-21', states: ['settled'] })).toEqual(['chg_test-21 client']);
+      expect(await owed({ states: ['delivered'] })).toEqual([]);
       const first = await ledger.list({ limit: 2, owed: true });
       expect(await owed({ limit: 2, before: first.nextBefore })).toEqual([
         'chg_test-22 upstream',
@@ -277,7 +321,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       const found = async (filter: object): Promise<string[]> =>
         ids(await ledger.list({ limit: 50, customerId, ...filter })).map((id) => id.slice(-2));
       expect(await found({ network: there })).toEqual(['34', '33']);
-      expect(await found({ network: NETWORK, state: 'settled' })).toEqual(['32', '31']);
+      expect(await found({ network: NETWORK, states: ['settled'] })).toEqual(['32', '31']);
       expect(await found({ network: there, payer: address(33) })).toEqual(['33']);
       expect(await found({ network: 'eip155:1' })).toEqual([]);
       const query = { fromMs, toMs: fromMs + 1, bucket: 'total', groupBy: 'network', limit: 3 } as const;

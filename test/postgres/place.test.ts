@@ -52,7 +52,9 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     const schemas = "SELECT 1 FROM pg_namespace WHERE nspname = 'tollgate'";
     const server = await sharedPostgres();
     expect(await server.query(schemas, nameOf(url))).toEqual([]);
-    expect(await place.migrate()).toEqual([1, 2]);
+    const applied = await place.migrate();
+    expect(applied).toEqual(applied.map((_, index) => index + 1));
+    expect(applied.length).toBeGreaterThan(1);
     expect(await place.migrate()).toEqual([]);
     expect(await place.readRoutes()).toEqual([]);
   });

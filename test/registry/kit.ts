@@ -20,6 +20,7 @@ import {
 } from '../../src/registry/registry.ts';
 import type { Declared } from '../../src/registry/routes/three-way-merge.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 import { explainWhy } from '../../src/compose/why.ts';
 import type { StoredLedger } from '../../src/registry/store/stored-ledger.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
@@ -152,6 +153,7 @@ export async function startRegistry(
   const registry: Registry = await createRegistry({
     store,
     ...(options.withoutLedger ? {} : { ledger: options.reports ?? ledger }),
+    networks: NETWORKS,
     why: (id) =>
       explainWhy(id, {
         ...{ search: (options.reports ?? ledger).search, findByChargeId: undefined, refusals: undefined, clock },

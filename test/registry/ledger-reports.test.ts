@@ -55,13 +55,13 @@ function pagesOf(filter: ChargeFilter, payerWalk?: number): string[][] {
 }
 
 /** The same without an index: every charge, and those of them that fit. */
-function expected({ payer, state, routeId, limit }: ChargeFilter): string[][] {
+function expected({ payer, states, routeId, limit }: ChargeFilter): string[][] {
   const ids = createChargeReads(db)
     .list({ limit: COUNT }, Date.now())
     .charges.filter(
       (charge) =>
         charge.payment.payer === payer &&
-        (state === undefined || charge.state === state) &&
+        (states === undefined || states.includes(charge.state)) &&
         (routeId === undefined || charge.route.id === routeId),
     )
     .map(({ id }) => id);
@@ -76,8 +76,8 @@ describe.each(PAYERS)('payer %i', (payer) => {
       for (const limit of [1, 3, COUNT]) {
         for (const rest of [
           {},
-          { state: 'released' as const },
-          { state: 'claimed' as const },
+          { states: ['released' as const] },
+          { states: ['claimed' as const] },
           { routeId: OTHER_ROUTE },
         ]) {
           const filter = { payer: address(payer), limit, ...rest };

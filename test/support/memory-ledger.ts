@@ -5,7 +5,7 @@ import { isOfPart } from '../../src/domain/payment/quote.ts';
 import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
 import { OVERDUE_MS, owedBecauseOf } from '../../src/domain/payment/claim-policy.ts';
 import { standingOf } from '../../src/domain/payment/whereabouts.ts';
-import type { ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/reports.ts';
+import type { ChargeFilter, ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/reports.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
@@ -106,19 +106,17 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       }),
     check: async () => undefined,
     close: async () => undefined,
-    list: async ({ limit, before, state, owed, routeId, network, payer, customerId, fromMs, toMs }) => {
+    list: async ({ limit, before, states, owed, fromMs, toMs, idStart, ...named }) => {
       const rows = values()
         .map((charge, index) => ({ charge, seq: index + 1 }))
         .reverse();
       const found = rows.filter(
         ({ charge, seq }) =>
           (before === undefined || seq < before) &&
-          (state === undefined || charge.state === state) &&
+          (states === undefined || states.includes(charge.state)) &&
+          (idStart === undefined || charge.id.startsWith(idStart)) &&
           (owed !== true || owedBecauseOf(charge, now()) !== undefined) &&
-          (routeId === undefined || charge.route.id === routeId) &&
-          (network === undefined || charge.payment.network === network) &&
-          (payer === undefined || charge.payment.payer === payer) &&
-          (customerId === undefined || charge.customerId === customerId) &&
+          isNamed(charge, named) &&
           (fromMs === undefined || charge.createdAt >= fromMs) &&
           (toMs === undefined || charge.createdAt < toMs),
       );
@@ -207,6 +205,21 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       return Object.fromEntries(CHARGE_STATES.map(count)) as Record<ChargeState, number>;
     },
   };
+}
+
+type Named = 'routeId' | 'network' | 'payer' | 'customerId' | 'requestId' | 'transaction' | 'currency' | 'receiverId';
+
+function isNamed(charge: Charge, filter: Pick<ChargeFilter, Named>): boolean {
+  const { network, payer } = charge.payment;
+  const { customerId, requestId } = charge;
+  const has: Readonly<Record<Named, string | null>> = {
+    ...{ routeId: charge.route.id, network, payer, customerId, requestId, receiverId: charge.way.receiverId },
+    ...{ transaction: charge.proof?.transaction ?? null, currency: charge.price.currency },
+  };
+  return Object.entries(has).every(([name, value]) => {
+    const wanted = filter[name as Named];
+    return wanted === undefined || wanted === value;
+  });
 }
 
 function listed(charge: Charge, now: number): ListedCharge {

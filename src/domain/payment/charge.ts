@@ -31,6 +31,8 @@ export type Spelling = {
   readonly payment: (raw: PaymentKey) => PaymentKey | undefined;
   /** Canonical name of an account or a transaction of any network; unchanged if no rail spells it otherwise. */
   readonly identifier: (text: string) => string;
+  /** What a text names by its form, on whatever network; undefined: neither. */
+  readonly formOf: (text: string) => 'account' | 'transaction' | undefined;
 };
 
 /** Request as the ledger knows it. The query stays out of it: a digest of the target stands for it. */

@@ -54,7 +54,8 @@ export type ChargeFilter = {
   readonly limit: number;
   /** Value of `nextBefore` from the page before. */
   readonly before?: number | undefined;
-  readonly state?: ChargeState | undefined;
+  /** States that it may be in; undefined: any. */
+  readonly states?: readonly ChargeState[] | undefined;
   readonly owed?: boolean | undefined;
   readonly routeId?: string | undefined;
   /** CAIP-2. */
@@ -62,6 +63,14 @@ export type ChargeFilter = {
   /** Payer in the canonical spelling (`Spelling`). */
   readonly payer?: string | undefined;
   readonly customerId?: string | undefined;
+  /** Id of the request that claimed it. */
+  readonly requestId?: string | undefined;
+  /** Transaction that paid it, in the canonical spelling (`Spelling`). */
+  readonly transaction?: string | undefined;
+  readonly currency?: string | undefined;
+  readonly receiverId?: string | undefined;
+  /** Characters that its id begins with. */
+  readonly idStart?: string | undefined;
   /** Bounds of the creation: at or after the first, and before the second, milliseconds since the epoch. */
   readonly fromMs?: number | undefined;
   readonly toMs?: number | undefined;

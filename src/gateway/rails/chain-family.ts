@@ -28,6 +28,8 @@ export type ChainFamily = {
    * no address of this family.
    */
   readonly nameAddress: (text: string) => string | undefined;
+  /** Whether the text has the form of a transaction of this family. */
+  readonly isTransaction: (text: string) => boolean;
   /** Form of an address, in words. */
   readonly addressForm: string;
   /** Form of a name for a network that is not known by name; undefined: it cannot be named. */

@@ -65,6 +65,10 @@ export function isPaidInBrowser(network: string): boolean {
 export const SPELLING: Spelling = {
   payment: (raw) => firstOf(({ canonicalPayment }) => canonicalPayment(raw)),
   identifier: (text) => firstOf(({ canonicalIdentifier }) => canonicalIdentifier(text)) ?? text,
+  formOf: (text) => {
+    if (FAMILIES.some(({ nameAddress }) => nameAddress(text) !== undefined)) return 'account';
+    return FAMILIES.some(({ isTransaction }) => isTransaction(text)) ? 'transaction' : undefined;
+  },
 };
 
 function firstOf<T>(ask: (family: ChainFamily) => T | undefined): T | undefined {

@@ -3,7 +3,8 @@
 import type { z } from 'zod';
 import type { Sum } from '../../domain/payment/reports.ts';
 import { formatPrice } from '../../domain/payment/money.ts';
-import { problem } from '../../domain/problem.ts';
+import { problem, type Problem } from '../../domain/problem.ts';
+import { readFilter } from './charge-filter.ts';
 import type { chargeParams, chargesQuery, summaryQuery } from './charge-schemas.ts';
 import { viewCharge } from './charge-view.ts';
 import { jsonResponse, fail, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
@@ -20,20 +21,15 @@ export function listCharges(
   services: Services,
 ): Promise<EndpointOutcome> {
   return withLedger(services, async (ledger) => {
+    const reading = readFilter(query, ledger.spelling);
+    if (reading.kind === 'unreadable') return fail(unreadableQ(reading.message));
     const { charges, nextBefore } = await ledger.list({
+      ...reading.filter,
       limit: query.limit,
       before: query.cursor,
-      state: query.status,
-      owed: query.owed,
-      routeId: query.route_id,
-      network: query.network,
-      payer: query.payer,
-      customerId: query.customer_id,
-      fromMs: query.from,
-      toMs: query.to,
     });
     return jsonResponse(200, {
-      data: charges.map(viewCharge),
+      data: charges.map((charge) => viewCharge(charge, services.networks)),
       next_cursor: nextBefore === undefined ? null : writeCursor(nextBefore),
     });
   });
@@ -46,7 +42,7 @@ export function getCharge(
   return withLedger(services, async (ledger) => {
     const charge = await ledger.get(params.id);
     if (charge === undefined) return fail(problem('not_found', 'There is no charge with this id.'));
-    return jsonResponse(200, viewCharge(charge));
+    return jsonResponse(200, viewCharge(charge, services.networks));
   });
 }
 
@@ -71,6 +67,11 @@ export function summariseCharges(
       data: summary.sums.map(viewSum),
     });
   });
+}
+
+/** `message`: what `q` takes. */
+export function unreadableQ(message: string): Problem {
+  return problem('malformed', `The query's q is not valid: it names ${message}.`);
 }
 
 function viewSum({ start, routeId, currency, network, asset, assetDecimals, charges, amount }: Sum): object {

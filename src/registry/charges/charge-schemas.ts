@@ -31,10 +31,22 @@ const moment = z
   .transform((text) => Date.parse(text));
 const routeId = z.string().min(1).max(64);
 
-export const chargesQuery = z.object({
-  limit: listQuery.shape.limit,
-  cursor: listQuery.shape.cursor,
-  status: z.enum(CHARGE_STATES, `one of ${CHARGE_STATES.join(', ')}`).optional(),
+/** The forms of what `q` takes. */
+export const NAMES_OF_CHARGES =
+  'a charge id or its first 12 characters or more, the id of a request, an account, or a transaction';
+
+const STATES = CHARGE_STATES.join('|');
+
+/** What charges are looked for by. */
+const chargeFilters = {
+  status: z
+    .string()
+    .regex(
+      new RegExp(`^(${STATES})(,(${STATES})){0,${CHARGE_STATES.length - 1}}$`),
+      `one or several of ${CHARGE_STATES.join(', ')}, with commas between`,
+    )
+    .transform((text) => CHARGE_STATES.filter((state) => text.split(',').includes(state)))
+    .optional(),
   owed: z
     .literal('true', 'true, or left out')
     .transform(() => true)
@@ -47,6 +59,23 @@ export const chargesQuery = z.object({
     .optional(),
   payer: z.string().min(1).max(64).optional(),
   customer_id: z.string().min(1).max(128).optional(),
+  transaction: z.string().min(1).max(128).optional(),
+  request_id: z.string().min(1).max(256).optional(),
+  currency: z
+    .string()
+    .min(1)
+    .max(10)
+    .transform((text) => text.toUpperCase())
+    .optional(),
+  receiver_id: z.string().min(1).max(64).optional(),
+  /** Whatever names charges: `charge-filter.ts` tells by its form what it is. */
+  q: z.string().min(1).max(128, NAMES_OF_CHARGES).optional(),
+};
+
+export const chargesQuery = z.object({
+  limit: listQuery.shape.limit,
+  cursor: listQuery.shape.cursor,
+  ...chargeFilters,
   from: moment.optional(),
   to: moment.optional(),
 });
@@ -72,9 +101,19 @@ const time = z.iso.datetime();
 /** Members that are shown first, in this order; the others follow in the order of their rows. */
 export const FIRST_SHOWN = [
   ...(['id', 'status', 'route_id', 'route_method', 'route_pattern', 'method', 'path', 'request_id'] as const),
-  ...(['amount', 'currency', 'customer_id', 'payer', 'receiver_id', 'network', 'asset', 'asset_decimals'] as const),
-  ...(['amount_atomic', 'scheme', 'pay_to_address', 'nonce', 'x402_version', 'flow', 'settle'] as const),
-  ...(['transaction', 'log_index', 'asked'] as const),
+  ...(['amount', 'currency', 'customer_id', 'payer', 'payer_url', 'receiver_id', 'network', 'network_name'] as const),
+  ...([
+    'asset',
+    'asset_decimals',
+    'amount_atomic',
+    'scheme',
+    'pay_to_address',
+    'nonce',
+    'x402_version',
+    'flow',
+    'settle',
+  ] as const),
+  ...(['transaction', 'transaction_url', 'log_index', 'asked'] as const),
 ];
 
 /** Names of the shown members that say what became of a claim and lie in no part of it. */
@@ -84,6 +123,11 @@ const SHOWN_OF_PROGRESS = PROGRESS_ROWS.flatMap(({ part, shown }) =>
 
 /** What a charge says for people beyond its rows. */
 const standing = {
+  /** The network by the name that configuration has for it; null if it is not known by name. */
+  network_name: z.string().nullable(),
+  /** Pages of the network's explorer; null if it is not known. */
+  transaction_url: z.string().nullable(),
+  payer_url: z.string().nullable(),
   /** As x402 calls it: whether the money is taken before anything is done for it. */
   flow: z.enum(FLOWS),
   /** Whether the money was taken; `unknown`: that is being found out. */

@@ -3,19 +3,27 @@
 import { CHARGE_ROWS, type ChargeRow, type ShownValues } from '../../domain/payment/charge-fields.ts';
 import { isChargeSource } from '../../domain/payment/charge-copy.ts';
 import { flowOf } from '../../domain/payment/charge.ts';
+import { explorerPage } from '../../domain/payment/explorer.ts';
+import type { Networks } from '../../domain/payment/network.ts';
 import type { ListedCharge } from '../../domain/payment/reports.ts';
 import { chargedOf } from '../../domain/payment/whereabouts.ts';
 import { FIRST_SHOWN, inOrder, type ChargeView } from './charge-schemas.ts';
 
-/** A charge as people see it. */
-export function viewCharge(charge: ListedCharge): ChargeView {
-  const { retryUntil, owed } = charge;
+export type NamedNetworks = Pick<Networks, 'find'>;
+
+/** A charge as people see it. `networks` are those that are known by name. */
+export function viewCharge(charge: ListedCharge, networks: NamedNetworks): ChargeView {
+  const { retryUntil, owed, payment, proof } = charge;
+  const known = networks.find(payment.network);
   const view: ChargeView = {
     ...showValues(charge),
     flow: flowOf(charge),
     charged: chargedOf(charge),
     retry_until: retryUntil === null ? null : new Date(retryUntil).toISOString(),
     owed,
+    network_name: known?.name ?? null,
+    transaction_url: known && proof ? explorerPage(known.explorer, 'tx', proof.transaction) : null,
+    payer_url: known ? explorerPage(known.explorer, 'address', payment.payer) : null,
   };
   return inOrder(view, FIRST_SHOWN);
 }

@@ -55,8 +55,10 @@ const charge: ChargeView = {
   currency: 'USD',
   customer_id: null,
   payer: PAYER,
+  payer_url: `https://sepolia.basescan.org/address/${PAYER}`,
   receiver_id: 'default',
   network: NETWORK,
+  network_name: 'base-sepolia',
   asset: ASSET,
   asset_decimals: 6,
   amount_atomic: '100000',
@@ -67,6 +69,7 @@ const charge: ChargeView = {
   flow: 'authorization',
   settle: 'before_response',
   transaction: TRANSACTION,
+  transaction_url: `https://sepolia.basescan.org/tx/${TRANSACTION}`,
   log_index: 3,
   claims: 1,
   settle_attempts: 1,
@@ -218,7 +221,8 @@ const SDK = {
 
 const BILLING = {
   listCharges: {
-    description: '`owed=true` lists what was paid for and can be delivered no more. Times are RFC 3339, or dates.',
+    description:
+      '`status` takes several states with commas between. `q` takes a charge id or its first 12 characters or more, the id of a request, a payer or a transaction, and tells them apart by their form. `owed=true` lists what was paid for and can be delivered no more. Times are RFC 3339, or dates.',
     answer: { data: [charge], next_cursor: null },
   },
   getCharge: { description: 'By its whole id. Never answers a credential or a kept answer.', answer: charge },

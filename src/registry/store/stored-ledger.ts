@@ -17,7 +17,7 @@ export function ledgerOf(
   return {
     ...createLedger(store, spelling, undefined, observe),
     ...{ get, summary, alarms, countByState, check, close, endRun },
-    list: (filter) => store.list({ ...filter, payer: spell(filter.payer) }),
+    list: (filter) => store.list({ ...filter, payer: spell(filter.payer), transaction: spell(filter.transaction) }),
     search: (search, limit) => store.search({ ...search, transaction: spell(search.transaction) }, limit),
   };
 }

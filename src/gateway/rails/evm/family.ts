@@ -9,6 +9,7 @@ import { readEvmWay } from './read-way.ts';
 import { createRequirement } from '../x402/accepts-entry.ts';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
+const TRANSACTION = /^0x[0-9a-fA-F]{64}$/;
 
 export const EVM: ChainFamily = {
   networks: EVM_NETWORKS,
@@ -16,6 +17,7 @@ export const EVM: ChainFamily = {
   canonicalPayment,
   canonicalIdentifier,
   nameAddress: (text) => (ADDRESS.test(text) ? 'an address of an EVM network' : undefined),
+  isTransaction: (text) => TRANSACTION.test(text),
   addressForm: '0x and 40 hex digits, in quotes',
   otherNetworks: 'any other EVM chain is eip155: and its chain id',
   isPaidInBrowser: (network) => CHAIN.test(network),

@@ -1,6 +1,6 @@
 // Reports on the ledger's store: lists, sums and counts. Reads only, on a connection of their own, so that a dashboard that
 // looks through a million charges delays no claim.
-import { isUnsettled, NO_DEADLINE_MS, type ChargeState } from '../../../domain/payment/charge.ts';
+import { NO_DEADLINE_MS, type ChargeState } from '../../../domain/payment/charge.ts';
 import { CHARGE_STATES } from '../../../domain/payment/charge-fields.ts';
 import type { Fault } from '../../../domain/payment/claim-policy.ts';
 import type {
@@ -13,18 +13,19 @@ import type {
 import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
 import { readListed } from '../charge-values.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
+import { conditionsOf, readPage, whereOf, type AskReader } from './charge-lists.ts';
 import { LISTED, type ChargeSql } from './charge-sql.ts';
-import type { Answer } from './connection.ts';
 
-/** Asks one statement by itself. A NUL in a value, which no text of the database holds, is found nowhere. */
-type AskReader = (text: string, values: readonly unknown[]) => Promise<Answer>;
+/** `once`: for statements that are planned anew for what they bind. */
+export type Readers = { readonly ask: AskReader; readonly once: AskReader };
 
-export function createReports({ schema, charges }: ChargeSql, ask: AskReader, now: () => number): ChargeReports {
+export function createReports(sql: ChargeSql, { ask, once }: Readers, now: () => number): ChargeReports {
+  const { schema, charges } = sql;
   const select = `SELECT ${LISTED} FROM ${charges} AS c`;
-  const readOwed = async (filter: Pick<ChargeFilter, 'limit'>): Promise<readonly OwedRow[]> => {
-    const { where, values } = conditions(filter);
-    const maybe = `${where === '' ? 'WHERE' : `${where} AND`} c.state = 'settled' AND c.refunded_at IS NULL`;
-    const { rows } = await ask(
+  const readOwed = async (filter: Partial<ChargeFilter>): Promise<readonly OwedRow[]> => {
+    const { where, values } = await conditionsOf(once, charges, filter);
+    const maybe = whereOf([...where, "c.state = 'settled'", 'c.refunded_at IS NULL']);
+    const { rows } = await once(
       `${select} JOIN ${schema}.charges_undelivered USING (seq) ${maybe} ORDER BY c.seq DESC`,
       values,
     );
@@ -38,9 +39,7 @@ export function createReports({ schema, charges }: ChargeSql, ask: AskReader, no
   return {
     list: async (filter) => {
       if (filter.owed === true) return listOwed(filter, readOwed);
-      const { where, values } = conditions(filter);
-      const limit = `LIMIT $${values.length + 1}`;
-      const { rows } = await ask(`${select} ${where} ORDER BY c.seq DESC ${limit}`, [...values, filter.limit + 1]);
+      const rows = await readPage(once, sql, filter);
       const page = rows.slice(0, filter.limit);
       const last = page.at(-1);
       return {
@@ -60,7 +59,7 @@ export function createReports({ schema, charges }: ChargeSql, ask: AskReader, no
          FROM ${charges} WHERE is_open AND state = 'settling'`,
         [],
       );
-      const owed = sumOwed(await readOwed({ limit: 0 }));
+      const owed = sumOwed(await readOwed({}));
       return { owed, settlingEndsAt: rows[0] ? nullableInteger(rows[0], 'ends_at') : null };
     },
     summary: async (query) => {
@@ -92,8 +91,8 @@ async function listOwed(
   filter: ChargeFilter,
   readOwed: (filter: ChargeFilter) => Promise<readonly OwedRow[]>,
 ): Promise<ChargePage> {
-  if (filter.state !== undefined && filter.state !== 'settled') return { charges: [], nextBefore: undefined };
-  const rows = await readOwed({ ...filter, state: undefined });
+  if (filter.states?.includes('settled') === false) return { charges: [], nextBefore: undefined };
+  const rows = await readOwed({ ...filter, states: undefined });
   const page = rows.slice(0, filter.limit);
   return {
     charges: page.map(({ charge }) => charge),
@@ -126,27 +125,4 @@ async function searchRows(
     start.length <= LEAST_START && end !== '' ? 'OR right(c.id, length($2)) = $2' : 'AND $2::text IS NOT NULL';
   const sql = `${select} WHERE c.request_id = $1 OR c.settled_transaction = $3 ${named} ${order} $4`;
   return (await ask(sql, [requestId ?? null, end, transaction ?? null, limit])).rows;
-}
-
-function conditions(filter: ChargeFilter): { where: string; values: unknown[] } {
-  const values: unknown[] = [];
-  const asked: readonly (readonly [string, unknown])[] = [
-    ['c.seq <', filter.before],
-    ['c.state =', filter.state],
-    ['c.route_id =', filter.routeId],
-    ['c.network =', filter.network],
-    ['c.payer =', filter.payer],
-    ['c.customer_id =', filter.customerId],
-    ['c.created_at >=', filter.fromMs],
-    ['c.created_at <', filter.toMs],
-  ];
-  const given = asked.flatMap(([condition, value]) => {
-    if (value === undefined) return [];
-    values.push(value);
-    return [`${condition} $${values.length}`];
-  });
-  // Names what an index holds of the few among the many.
-  if (filter.state !== undefined && isUnsettled(filter.state)) given.push('c.is_open');
-  if (filter.state === 'released' || filter.state === 'failed') given.push('c.unpaid_at IS NOT NULL');
-  return { where: given.length === 0 ? '' : `WHERE ${given.join(' AND ')}`, values };
 }

@@ -17,9 +17,10 @@ import { text } from '../rows.ts';
 import { plain, type BatchResult } from './charge-batch.ts';
 import { createChargeConnections } from './charge-connections.ts';
 import { createPrune } from './charge-prune.ts';
+import type { AskReader } from './charge-lists.ts';
 import { createReports } from './charge-reports.ts';
 import { createChargeSql } from './charge-sql.ts';
-import { isRefusal, messageOf } from './connection.ts';
+import { isRefusal, messageOf, type Statement } from './connection.ts';
 import type { Links } from './links.ts';
 import { timedClaim } from './call-timing.ts';
 
@@ -68,18 +69,17 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     find: (id) => find({ id }),
     update: write,
   });
-  const ask: Parameters<typeof createReports>[1] = async (statement, values) => {
-    try {
-      return await links.reader.use(performance.now() + timeoutMs, (session) =>
-        session.query(
-          sql.named(statement),
-          values.map((value) => (typeof value === 'string' ? plain(value) : value)),
-        ),
-      );
-    } catch (error) {
-      throw new LedgerUnavailable(messageOf(error), { cause: error });
-    }
-  };
+  const asking =
+    (prepare: (text: string) => Statement): AskReader =>
+    async (text, values) => {
+      const bound = values.map((value) => (typeof value === 'string' ? plain(value) : value));
+      try {
+        return await links.reader.use(performance.now() + timeoutMs, (session) => session.query(prepare(text), bound));
+      } catch (error) {
+        throw new LedgerUnavailable(messageOf(error), { cause: error });
+      }
+    };
+  const readers = { ask: asking(sql.named), once: asking((text) => ({ name: '', text })) };
 
   const updateLater = async (change: RowChange): Promise<NotUpdated | undefined> =>
     refusal(await writers.callLater({ kind: 'update', change, kept: undefined })) as NotUpdated | undefined;
@@ -127,7 +127,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       }
     },
     prune: (...asked) => prune(...asked),
-    ...createReports(sql, ask, now),
+    ...createReports(sql, readers, now),
     load: () => ({ ...links.connections(), waiting: writers.waiting() }),
     close: async () => {
       await writers.close();

@@ -9,6 +9,7 @@ import { codeOf, inTransaction, Refused, type Session } from './connection.ts';
 const SCHEMA: readonly { readonly file: string; readonly leastReader: number }[] = [
   { file: 'postgres.sql', leastReader: 1 },
   { file: 'postgres-2.sql', leastReader: 1 },
+  { file: 'postgres-3.sql', leastReader: 1 },
 ];
 const LOCK = 0x4d494752;
 const LOCK_MS = 3000;

@@ -36,6 +36,8 @@ export const SELECT_BY_PAYMENT = `${select('INDEXED BY charges_payment')} WHERE 
 /** Binds the payer and a `seq`: the numbers of the payer's charges before it, newest first. */
 export const SEQS_OF_PAYER = `SELECT seq FROM charges INDEXED BY charges_payment
   WHERE ${keyOf('payer')} = ${keyOf('?1')} AND seq < ?2 ORDER BY seq DESC`;
+/** Condition of charges that the transaction `:transaction` paid, as its index has it. */
+export const BY_TRANSACTION = `settled_transaction IS NOT NULL AND ${keyOf('settled_transaction')} = ${keyOf(':transaction')}`;
 /** `readListed` reads what it selects. It names neither credentials nor answers. */
 export const SELECT_LISTED = `SELECT seq, ${selected(ALL.filter((name) => name !== 'credential_sha256'))},
   EXISTS (SELECT 1 FROM charge_answers WHERE charge_answers.seq = charges.seq) AS has_answer FROM charges`;
