@@ -269,7 +269,9 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
     const second = migrate();
     await until('the second waits', async () => (await waiting(new URL(empty).pathname.slice(1))) === 1);
     letGo();
-    expect([await first, await second]).toEqual([[1, 2], []]);
+    const versions = await first;
+    expect(versions.slice(0, 2)).toEqual([1, 2]);
+    expect(await second).toEqual([]);
   });
 
   test('attack: after an outage nothing is taken from an owner for one lease, by a payer who comes back neither', async () => {

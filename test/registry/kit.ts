@@ -115,7 +115,7 @@ export async function startRegistry(
     file?: string;
     changesKept?: number;
     /** One that other registries serve as well, in place of a file; its opener closes it. */
-    store?: Pick<Store, 'routes' | 'apiKeys' | 'isShared'>;
+    store?: Pick<Store, 'routes' | 'apiKeys' | 'isShared'> & Partial<Pick<Store, 'desk'>>;
     /** The ledger that is asked, in place of the file's; its opener closes it. */
     reports?: StoredLedger;
     /** In place of the disk. */
@@ -145,7 +145,7 @@ export async function startRegistry(
     ...(syncFile ? { syncFile } : {}),
   });
   const store: RoutesAndKeys & Partial<Pick<Store, 'isShared'>> = options.store
-    ? { ...options.store, close: own.close }
+    ? { desk: own.desk, ...options.store, close: own.close }
     : own;
   let snapshot: Snapshot | undefined;
   // As in one process: beside the routes, in the same file.

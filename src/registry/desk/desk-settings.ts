@@ -1,6 +1,6 @@
 // Settings of the desk as the registry uses them, made by compose from the configuration. A reload may replace them.
 
-export type SignInWay = 'link' | 'token' | 'oidc';
+import type { SignInWay } from '../store/desk-ports.ts';
 
 export type DeskSettings = {
   /** Origin under which people open the desk; undefined: an address of this machine or its private network. */

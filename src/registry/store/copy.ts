@@ -27,6 +27,9 @@ export const COPIED = {
   charge_sums: ['hour', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],
 } as const satisfies Readonly<Record<CopiedTable, readonly string[]>>;
 
+/** Tables that stay behind: people sign in again where the copy is served. */
+export const LEFT_BEHIND: readonly string[] = ['desk_sessions', 'desk_tickets'];
+
 type CopyDigest = { readonly rows: number; readonly sha256: string };
 type CopyDigests = ReadonlyMap<CopiedTable, CopyDigest>;
 export type CopyResult =

@@ -8,6 +8,7 @@ import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Declared } from '../routes/three-way-merge.ts';
 import type { CopySource, CopyTarget } from './copy-ports.ts';
+import type { DeskStore } from './desk-ports.ts';
 
 /** A store that is named in the configuration and not open yet. */
 export type StorePlace = {
@@ -75,6 +76,7 @@ export type Store = {
   readonly isShared: boolean;
   readonly routes: RouteStore;
   readonly apiKeys: ApiKeyStore;
+  readonly desk: DeskStore;
   /** Opened with its first call. */
   readonly charges: ChargesStore;
   /** Undefined if it cannot be asked. */

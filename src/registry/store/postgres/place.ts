@@ -15,6 +15,7 @@ import { openPostgresCharges, type PostgresChargesOptions } from './charge-store
 import { createCommonSettings } from './common-settings.ts';
 import { messageOf, Refused, type Session } from './connection.ts';
 import { openCopyTarget } from './copy-target.ts';
+import { createDeskStore } from './desk-store.ts';
 import { diagnose } from './diagnosis.ts';
 import { openLinks, type Links, type PostgresPlace } from './links.ts';
 import { isCurrent, lacksRights, migrateSchema, readVersion } from './migrations.ts';
@@ -94,6 +95,7 @@ export async function openPostgres(
       isShared: true,
       routes: createRoutes({ links, watch, random: links.random, registryId, ...kept }),
       apiKeys: createApiKeys(links, watch),
+      desk: createDeskStore(links),
       share: createCommonSettings(links, watch),
       charges,
       stats: async () => undefined,

@@ -1,12 +1,13 @@
-// Routes and API keys on SQLite: one file, and a connection of this thread, because both are few and memory serves what is
-// asked often. One process owns the routes; others, such as `tollgate keys`, may have the file open beside it. Whatever SQLite
-// says goes out as StoreUnavailable, and a lock is waited for without blocking the thread.
+// Routes, API keys and the desk's sessions on SQLite: one file, and a connection of this thread, because all are few and
+// memory serves what is asked often. One process owns the routes; others, such as `tollgate keys`, may have the file open
+// beside it. Whatever SQLite says goes out as StoreUnavailable, and a lock is waited for without blocking the thread.
 import type { DatabaseSync } from 'node:sqlite';
 import { makeUuid, type Random } from '../../../host/clock.ts';
 import { StoreUnavailable, type OnUpgrade, type Store } from '../ports.ts';
 import { createApiKeyRows } from './api-key-rows.ts';
 import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';
 import { writeApart, type SyncFile } from './disk.ts';
+import { createDeskRows } from './desk-rows.ts';
 import { createRouteRows } from './route-store.ts';
 import { text } from '../rows.ts';
 
@@ -28,7 +29,7 @@ export type StoreOptions = {
 
 const DEFAULT_BUSY_MS = 5;
 
-export type RoutesAndKeys = Pick<Store, 'routes' | 'apiKeys'> & {
+export type RoutesAndKeys = Pick<Store, 'routes' | 'apiKeys' | 'desk'> & {
   /** Closes the file at once. */
   readonly close: () => void;
 };
@@ -42,6 +43,7 @@ export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
     const onDisk = options.writesApart ? writeApart(db, file, busyMs, options.syncFile) : async () => undefined;
     const routes = createRouteRows(db, options.random, options.changesKept);
     const apiKeys = createApiKeyRows(db);
+    const desk = createDeskRows(db);
     const written = <T>(write: () => T): Promise<T> =>
       available(async () => {
         const result = write();
@@ -69,6 +71,16 @@ export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
         find: (digest) => available(() => apiKeys.find(digest)),
         list: () => available(apiKeys.list),
         revoke: (id, at) => written(() => apiKeys.revoke(id, at)),
+      },
+      desk: {
+        addTicket: (...given) => written(() => desk.addTicket(...given)),
+        takeTicket: (...given) => written(() => desk.takeTicket(...given)),
+        addSession: (...given) => written(() => desk.addSession(...given)),
+        findSession: (digest) => available(() => desk.findSession(digest)),
+        seeSession: (...given) => written(() => desk.seeSession(...given)),
+        listSessions: (holding) => available(() => desk.listSessions(holding)),
+        endSession: (id) => written(() => desk.endSession(id)),
+        endAllSessions: () => written(desk.endAllSessions),
       },
       close: () => {
         if (db.isOpen) db.close();
