@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import {
   advanceBody,
+  chargeHistory,
   chargeList,
   chargeParams,
   chargesQuery,
@@ -15,7 +16,7 @@ import {
   whyBody,
   whyParams,
 } from './charges/charge-schemas.ts';
-import { getCharge, listCharges, summariseCharges } from './charges/charge-endpoints.ts';
+import { getCharge, getChargeHistory, listCharges, summariseCharges } from './charges/charge-endpoints.ts';
 import type { Auth } from './auth/credentials.ts';
 import {
   createRoute,
@@ -242,6 +243,19 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'The charge', schema: chargeView } },
     problems: ['ledger_unavailable'],
     handler: getCharge,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/charges/{id}/history',
+    id: 'getChargeHistory',
+    summary: 'What happened to a charge, oldest first',
+    auth: DASHBOARD,
+    params: chargeParams,
+    query: nothing,
+    ...withoutBody,
+    responses: { 200: { description: 'Its changes', schema: chargeHistory } },
+    problems: ['ledger_unavailable'],
+    handler: getChargeHistory,
   }),
   endpoint({
     method: 'GET',

@@ -167,7 +167,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       );
       const shown = [...(await ledger.list({ limit: 50 })).charges, await ledger.get('chg_test-2')];
       for (const charge of shown) {
-        for (const member of ['credential', 'credentialSha256', 'answer', 'owner', 'changeId'])
+        for (const member of ['credential', 'credentialSha256', 'answer', 'owner', 'changeId', 'events'])
           expect(charge).not.toHaveProperty(member);
       }
       expect(await ledger.get('chg_test-1')).toMatchObject({
@@ -340,6 +340,64 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       expect(await sums({ limit: 2 })).toBe('too_long');
       expect(await sums({ currency: 'EURC' })).toEqual([[there, null, 'EURC', 1, 100_000n]]);
       expect(await sums({ routeId: ROUTE_ID })).toEqual([[NETWORK, null, 'USD', 1, 100_000n]]);
+    });
+
+    test('behaviour: the history of a charge is what happened to it, oldest first, each change once', async () => {
+      const { transaction } = proofOf(claimOf(1));
+      const told = async (id: string): Promise<unknown> =>
+        (await ledger.history(id))?.map(({ state, event, by, detail }) => [state, event, by, detail]);
+      expect(await told('chg_test-1')).toEqual([
+        ['claimed', 'claimed', 'request', 'request-1'],
+        ['settling', 'settle_started', 'request', null],
+        ['settled', 'settled', 'request', transaction],
+        ['delivered', 'delivered', 'request', null],
+        ['delivered', 'refunded', 'operator', 'with our regrets'],
+      ]);
+      expect(await told('chg_test-8')).toEqual([
+        ['claimed', 'claimed', 'request', 'request-8'],
+        ['released', 'released', 'request', 'upstream_500'],
+      ]);
+      const times = (await ledger.history('chg_test-1'))?.map(({ at }) => at) ?? [];
+      expect(times.toSorted((a, b) => a - b)).toEqual(times);
+      expect(times[0]).toBe((await ledger.get('chg_test-1'))?.createdAt);
+      // A change that is called again is one change, and one that is refused is none.
+      const refund = { kind: 'refunded', note: 'sorry "twice"\n' } as const;
+      const actor = { owner: 'operator-abcd', changeId: 'once' };
+      await take(claimOf(90), 'delivered');
+      for (const each of [actor, actor, { owner: 'operator' }]) await ledger.advance('chg_test-90', refund, each);
+      expect(await told('chg_test-90')).toEqual([
+        ['claimed', 'claimed', 'request', 'request-90'],
+        ['settling', 'settle_started', 'request', null],
+        ['settled', 'settled', 'request', proofOf(claimOf(90)).transaction],
+        ['delivered', 'delivered', 'request', null],
+        ['delivered', 'refunded', 'operator', 'sorry "twice"\n'],
+      ]);
+      expect(await ledger.history('chg_nobody')).toBeUndefined();
+    });
+
+    test('behaviour: looks at the chain one after the other are one line, and of more than 64 the first stays', async () => {
+      const claim = claimOf(91);
+      await take(claim, 'settling');
+      const unknown = { kind: 'settle_unknown', reason: 'timeout', lookInMs: 0 } as const;
+      await ledger.advance(claim.id, unknown, { owner: 'o' });
+      const look = { kind: 'looked', search: null, lookInMs: 0, reason: 'unseen "looked"' } as const;
+      for (const at of ['start', 'end', 'start', 'end'] as const)
+        await ledger.advance(claim.id, { ...look, at }, { owner: 'reconciler' });
+      const events = async (): Promise<string[]> =>
+        (await ledger.history(claim.id))?.map(({ event, by }) => `${event} ${by}`) ?? [];
+      expect(await events()).toEqual([
+        ...['claimed request', 'settle_started request', 'settle_unknown request', 'looked reconciler'],
+      ]);
+      for (let n = 0; n < 40; n++) {
+        expect((await ledger.advance(claim.id, { kind: 'taken_over', leaseMs: 1000 }, { owner: 'p' })).kind).toBe('ok');
+        expect((await ledger.advance(claim.id, unknown, { owner: 'p' })).kind).toBe('ok');
+      }
+      const all = await events();
+      expect([all.length, all[0], all[1], all.at(-1)]).toEqual([
+        ...[64, 'claimed request', 'settle_unknown request', 'settle_unknown request'],
+      ]);
+      await ledger.advance(claim.id, { kind: 'failed', by: 'operator', reason: 'x' }, { owner: 'operator' });
+      expect((await events()).at(-1)).toBe('failed operator');
     });
   });
 }

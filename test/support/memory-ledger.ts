@@ -4,6 +4,7 @@ import { endsAt, samePayment, type Charge, type ChargeState } from '../../src/do
 import { isOfPart } from '../../src/domain/payment/quote.ts';
 import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
 import { OVERDUE_MS, owedBecauseOf } from '../../src/domain/payment/claim-policy.ts';
+import { historyOf } from '../../src/domain/payment/charge-history.ts';
 import { standingOf } from '../../src/domain/payment/whereabouts.ts';
 import type { ChargeFilter, ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/reports.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
@@ -130,6 +131,10 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       const charge = charges.get(id)?.charge;
       return charge && listed(charge, now());
     },
+    history: async (id) => {
+      const charge = charges.get(id)?.charge;
+      return charge && historyOf(charge, charge.events);
+    },
     alarms: async () => {
       const sums = new Map<string, OwedSum>();
       for (const charge of values()) {
@@ -230,6 +235,7 @@ function listed(charge: Charge, now: number): ListedCharge {
     owner: _owner,
     changeId: _change,
     search: _search,
+    events: _events,
     ...rest
   } = charge;
   return { ...rest, ...standingOf(charge, now) };

@@ -195,6 +195,8 @@ export const PROGRESS_FIELDS = {
   /** The header's value as it was presented. Null once no request can need it: no store keeps what only a thief could use. */
   credential: { wire: 'credential', isKeptAside: true, kind: 'text', isNullable: true },
   search: { wire: 'search', kind: 'texts', isNullable: true },
+  /** Lines of what happened to it, oldest first (`charge-history.ts`); null if it was made before any were kept. */
+  events: { wire: 'events', kind: 'text', isNullable: true, isAdded: true },
   'proof.transaction': {
     wire: 'transaction',
     column: 'settled_transaction',

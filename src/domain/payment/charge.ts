@@ -114,6 +114,35 @@ export function findClaimFault(claim: Claim): string | undefined {
   return undefined;
 }
 
+/** One change of a charge: when, to which state, what happened, who did it, and what is to be said of it. */
+export type ChargeLine = readonly [at: number, state: ChargeState, event: string, owner: string, detail: string | null];
+
+/** Lines of a charge at most. Of more the first stays, and the newest. */
+export const MAX_LINES = 64;
+const LINE = '\n';
+/** No line is shorter: fewer characters hold fewer lines than there may be. */
+const LEAST_LINE = 30;
+const LOOKED = ',"looked",';
+
+/** Appends a line to those of a charge. Looks at the chain that follow one another are one line, that of the last. */
+export function appendLine(lines: string | null, line: ChargeLine): string {
+  const [at, state, event, owner, detail] = line;
+  const added = JSON.stringify([at, state, event, whoIs(owner), detail]);
+  if (lines === null || lines === '') return added;
+  const last = lines.lastIndexOf(LINE);
+  if (event === 'looked' && last >= 0 && lines.includes(LOOKED, last)) return lines.slice(0, last + 1) + added;
+  const all = lines + LINE + added;
+  if (all.length < MAX_LINES * LEAST_LINE) return all;
+  const each = all.split(LINE);
+  return each.length > MAX_LINES ? [...each.slice(0, 1), ...each.slice(1 - MAX_LINES)].join(LINE) : all;
+}
+
+/** An owner names a request of a run, which is nobody's business, or who else acts. */
+function whoIs(owner: string): string {
+  if (owner.startsWith('operator')) return 'operator';
+  return owner === 'reconciler' || owner === 'store' ? owner : 'request';
+}
+
 export function samePayment(a: PaymentKey, b: PaymentKey): boolean {
   return a.network === b.network && a.asset === b.asset && a.payer === b.payer && a.unique === b.unique;
 }

@@ -1,7 +1,15 @@
 // The policy for a payment that is presented. It may be claimed, be in use, be spent, wait for its payer, or have paid
 // for an answer that can still be fetched. Pure: the ledger decides a claim with it. The journey asks it before that,
 // so that a payment that cannot pay is not verified.
-import { isUnsettled, type Asks, type Charge, type ChargedRequest, type Claim, type Undelivered } from './charge.ts';
+import {
+  appendLine,
+  isUnsettled,
+  type Asks,
+  type Charge,
+  type ChargedRequest,
+  type Claim,
+  type Undelivered,
+} from './charge.ts';
 
 /** Method, target and credential of a request. Part of a credential is public on the chain: only the whole counts. */
 export type PresentedRequest = {
@@ -202,10 +210,11 @@ function isRepeatedCall(existing: Charge, claim: Claim, { owner, changeId }: Cla
 const NO_ASKS: Asks = { all: 0, afterLostAnswer: 0, afterFailure: 0, afterUpload: 0, afterDeath: 0 };
 
 function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOptions, now: number): Charge {
+  const state = options.settleVia === undefined ? 'claimed' : 'settling';
   return {
     ...claim,
     id: existing?.id ?? claim.id,
-    state: options.settleVia === undefined ? 'claimed' : 'settling',
+    state,
     owner: options.owner,
     leaseUntil: now + options.leaseMs,
     claims: (existing?.claims ?? 0) + 1,
@@ -215,6 +224,7 @@ function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOp
     looks: 0,
     lookAt: null,
     search: null,
+    events: appendLine(existing?.events ?? null, [now, state, 'claimed', options.owner, claim.requestId]),
     proof: null,
     reason: null,
     failedBy: null,

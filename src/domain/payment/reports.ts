@@ -1,13 +1,14 @@
 // Reports on a store of charges, for people and dashboards: lists, sums and counts, and what an operator has to look
 // after. A port beside that of the ledger: nothing here decides about money.
 import type { Charge, ChargeState } from './charge.ts';
+import type { ChargeHistoryEntry } from './charge-history.ts';
 import type { IdPart } from './quote.ts';
 import type { Fault } from './claim-policy.ts';
 
 /** A charge as people see it: nothing in it could be replayed or belongs to its payer alone. */
 export type ListedCharge = Omit<
   Charge,
-  'credential' | 'credentialSha256' | 'answer' | 'owner' | 'changeId' | 'search'
+  'credential' | 'credentialSha256' | 'answer' | 'owner' | 'changeId' | 'search' | 'events'
 > & {
   /** Party at fault for something that was paid for and cannot be delivered any more; null if nothing is owed. */
   readonly owed: Fault | null;
@@ -19,6 +20,8 @@ export type ListedCharge = Omit<
 export type ChargeReports = {
   readonly list: (filter: ChargeFilter) => Promise<ChargePage>;
   readonly get: (id: string) => Promise<ListedCharge | undefined>;
+  /** What happened to a charge, oldest first; undefined if there is none with this id. */
+  readonly history: (id: string) => Promise<readonly ChargeHistoryEntry[] | undefined>;
   /** Newest first. May look through every charge: for people who ask why. */
   readonly search: (search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>;
   readonly summary: (query: SummaryQuery) => Promise<Summary>;

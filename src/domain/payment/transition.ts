@@ -2,6 +2,7 @@
 // refused with its reason and changes nothing. Only three ways lead back: `settling -> released`, if nothing was carried
 // out and no earlier attempt is unknown; `released -> claimed`, by a claim; `failed -> settled`, by an operator.
 import {
+  appendLine,
   isUnsettled,
   type Asks,
   type Charge,
@@ -116,7 +117,41 @@ export function transition(charge: Charge, event: ChargeEvent, actor: Actor, now
   if (actor.changeId !== undefined && actor.changeId === charge.changeId) return { ok: true, charge };
   const next = change(charge, event, actor.owner, now);
   if (typeof next === 'string') return { ok: false, because: next };
-  return { ok: true, charge: { ...charge, changeId: actor.changeId ?? null, updatedAt: now, ...next } };
+  const moved = { ...charge, changeId: actor.changeId ?? null, updatedAt: now, ...next };
+  // What is kept beside a request's work is no change of the charge.
+  if (event.kind === 'looked' && charge.owner !== null && leavesToOwner(charge, moved))
+    return { ok: true, charge: moved };
+  const line = [now, moved.state, event.kind, actor.owner, detailOf(event, moved)] as const;
+  return { ok: true, charge: { ...moved, events: appendLine(charge.events, line) } };
+}
+
+/** What is to be said of an event, for people. */
+function detailOf(event: ChargeEvent, { state, proof, reason, refundNote }: Charge): string | null {
+  switch (event.kind) {
+    case 'settled':
+      return proof?.transaction ?? null;
+    case 'refunded':
+      return refundNote;
+    case 'undelivered':
+      return event.because;
+    case 'delivered':
+      return event.partial ? 'partial' : null;
+    case 'released':
+    case 'failed':
+    case 'looked':
+    case 'not_carried_out':
+    case 'settle_refused':
+    case 'settle_unknown':
+      return clipReason(event.reason);
+    case 'taken_over':
+      return state === 'released' ? reason : null;
+    case 'settle_started':
+    case 'answer_kept':
+    case 'redeem_started':
+      return null;
+    default:
+      return event satisfies never;
+  }
 }
 
 function change(charge: Charge, event: ChargeEvent, owner: string, now: number): Partial<Charge> | TransitionRefusal {

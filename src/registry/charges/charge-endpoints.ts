@@ -46,6 +46,17 @@ export function getCharge(
   });
 }
 
+export function getChargeHistory(
+  { params }: EndpointCall<z.output<typeof chargeParams>>,
+  services: Services,
+): Promise<EndpointOutcome> {
+  return withLedger(services, async (ledger) => {
+    const entries = await ledger.history(params.id);
+    if (entries === undefined) return fail(problem('not_found', 'There is no charge with this id.'));
+    return jsonResponse(200, { data: entries.map((entry) => ({ ...entry, at: iso(entry.at) })) });
+  });
+}
+
 export function summariseCharges(
   { query }: EndpointCall<unknown, z.output<typeof summaryQuery>>,
   services: Services,

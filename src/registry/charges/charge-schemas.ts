@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CHARGE_STATES, PROGRESS_ROWS, type ShownValues } from '../../domain/payment/charge-fields.ts';
 import { chargeId, claimShape, shownShape } from '../../domain/payment/charge-shapes.ts';
 import { chargeWire, claimWire } from '../../domain/payment/charge-wire.ts';
-import { FLOWS } from '../../domain/payment/charge.ts';
+import { FLOWS, MAX_LINES } from '../../domain/payment/charge.ts';
 import { BUCKETS, GROUPS } from '../../domain/payment/reports.ts';
 import { FAULTS } from '../../domain/payment/claim-policy.ts';
 import { CHARGED } from '../../domain/payment/whereabouts.ts';
@@ -151,6 +151,21 @@ export function inOrder<T extends object>(members: T, names: readonly string[]):
 
 export const chargeList = z.object({ data: z.array(chargeView), next_cursor: z.string().nullable() });
 
+export const chargeHistory = z.object({
+  /** Oldest first. */
+  data: z
+    .array(
+      z.object({
+        at: time,
+        state: z.enum(CHARGE_STATES),
+        event: z.string(),
+        by: z.string().nullable(),
+        detail: z.string().nullable(),
+      }),
+    )
+    .max(MAX_LINES),
+});
+
 export const summaryBody = z.object({
   /** Whole hours. */
   from: time,
@@ -201,6 +216,7 @@ export const claimsQuery = z.object({
 
 documented.add(chargeView, { id: 'Charge', description: 'One price taken once.' });
 documented.add(chargeList, { id: 'ChargeList' });
+documented.add(chargeHistory, { id: 'ChargeHistory', description: 'What happened to a charge.' });
 documented.add(summaryBody, {
   id: 'Summary',
   description: 'Charges that were settled, with whole hours as the smallest step.',

@@ -132,6 +132,7 @@ const held: z.input<typeof chargesWire>['data'][number] = {
   looks: 0,
   look_at: null,
   search: null,
+  events: JSON.stringify([MS, 'claimed', 'claimed', 'request', '0b7c6b1e-8f57-4a0e-a9a5-4a1f0f6f2f10']),
   proof: null,
   reason: null,
   failed_by: null,
@@ -224,6 +225,18 @@ const BILLING = {
     description:
       '`status` takes several states with commas between. `q` takes a charge id or its first 12 characters or more, the id of a request, a payer or a transaction, and tells them apart by their form. `owed=true` lists what was paid for and can be delivered no more. Times are RFC 3339, or dates.',
     answer: { data: [charge], next_cursor: null },
+  },
+  getChargeHistory: {
+    description:
+      'Oldest first, at most 64. `by` is `request`, `reconciler`, `operator` or `store`; of charges from before version 0.1 only their times are known, and `by` is null.',
+    answer: {
+      data: [
+        { at: AT, state: 'claimed', event: 'claimed', by: 'request', detail: '0b7c6b1e-8f57-4a0e-a9a5-4a1f0f6f2f10' },
+        { at: AT, state: 'settling', event: 'settle_started', by: 'request', detail: null },
+        { at: LATER, state: 'settled', event: 'settled', by: 'request', detail: TRANSACTION },
+        { at: LATER, state: 'delivered', event: 'delivered', by: 'request', detail: null },
+      ],
+    },
   },
   getCharge: { description: 'By its whole id. Never answers a credential or a kept answer.', answer: charge },
   explainWhy: {

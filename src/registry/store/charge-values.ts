@@ -17,6 +17,7 @@ import {
   PROGRESS_ROWS,
   type ChargeRow,
 } from '../../domain/payment/charge-fields.ts';
+import { historyOf, type ChargeHistoryEntry } from '../../domain/payment/charge-history.ts';
 import type { ListedCharge } from '../../domain/payment/reports.ts';
 import type { StoredCharge, Change, Entry, Inserted, Updated } from '../../domain/payment/ledger.ts';
 import { leavesToOwner } from '../../domain/payment/transition.ts';
@@ -38,6 +39,9 @@ const CHANGING = PROGRESS_ROWS.filter(isColumn).map((row, index) => ({
   top: row.part ?? row.member,
   position: PROGRESS_FROM + index,
 }));
+
+/** Columns that no list reads. */
+export const UNLISTED: ReadonlySet<string> = new Set(['credential_sha256', 'events']);
 
 /** Columns that are held as bytes, written and read as hexadecimal. */
 export const DIGESTS: ReadonlySet<string> = new Set(
@@ -100,7 +104,7 @@ function readCharge(row: Row): Charge {
 }
 
 /** Stands for what a list does not read. */
-const HIDDEN = { credential: null, credentialSha256: '', changeId: null, search: null, answer: null };
+const HIDDEN = { credential: null, credentialSha256: '', changeId: null, search: null, events: null, answer: null };
 const NO_ANSWER: KeptAnswer = { status: 0, headers: [], body: new Uint8Array() };
 const readOpen = createCopy(
   CHARGE_ROWS.filter(({ part, member }) => !Object.hasOwn(HIDDEN, part ?? member)),
@@ -112,6 +116,11 @@ export function readListed(row: Row, now: number): ListedCharge {
   const { owner, ...charge } = readOpen(row) as Omit<Charge, keyof typeof HIDDEN>;
   const answer = integer(row, 'has_answer') === 1 ? NO_ANSWER : null;
   return { ...charge, ...standingOf({ ...charge, ...HIDDEN, answer, owner }, now) };
+}
+
+/** Reads a row that names `events` beside what lists read. */
+export function readHistory(row: Row, now: number): readonly ChargeHistoryEntry[] {
+  return historyOf(readListed(row, now), row['events'] === null ? null : text(row, 'events'));
 }
 
 export function stateOf(row: Row): ChargeState {

@@ -523,7 +523,11 @@ describe('what is owed', () => {
     const refunded = transition(IN_STATE.delivered, EVENTS['refunded']!, { owner: 'operator' }, NOW + 1);
     expect(refunded).toEqual({
       ok: true,
-      charge: { ...IN_STATE.delivered, refundedAt: NOW + 1, refundNote: 'by hand', updatedAt: NOW + 1, changeId: null },
+      charge: {
+        ...IN_STATE.delivered,
+        ...{ refundedAt: NOW + 1, refundNote: 'by hand', updatedAt: NOW + 1, changeId: null },
+        events: `${IN_STATE.delivered.events}\n[${NOW + 1},"delivered","refunded","operator","by hand"]`,
+      },
     });
     expect(refunded.ok && transition(refunded.charge, EVENTS['refunded']!, { owner: 'o' }, NOW + 2)).toMatchObject({
       because: 'wrong_state',

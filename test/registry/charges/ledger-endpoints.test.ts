@@ -173,6 +173,20 @@ describe('what a dashboard may see', () => {
       expect(texts.join('')).not.toContain(hidden);
   });
 
+  test('behaviour: the history of a charge, and 404 for one that is not there', async () => {
+    const reply = await kit.dashboard('GET', `${CHARGES}/${claims[0]!.id}/history`);
+    expect([reply.status, JSON.parse(reply.body.toString()).data.map(({ event }: { event: string }) => event)]).toEqual(
+      [...[200, ['claimed', 'settle_started', 'settled', 'delivered']]],
+    );
+    expect(reply.body.toString()).not.toContain('owner-secret');
+    expect(JSON.parse(reply.body.toString()).data[0]).toEqual({
+      ...{ at: expect.stringMatching(/^20.*Z$/), state: 'claimed', event: 'claimed', by: 'request' },
+      detail: claims[0]!.requestId,
+    });
+    for (const id of ['chg_nobody', 'x'])
+      expect((await kit.dashboard('GET', `${CHARGES}/${id}/history`)).status).toBe(404);
+  });
+
   test('behaviour: pages and filters', async () => {
     const first = await charges(`?payer=${address(11)}&limit=2`);
     const second = await charges(`?payer=${address(11)}&limit=2&cursor=${first.next_cursor}`);

@@ -330,6 +330,8 @@ describe('live responses are what the document says', () => {
     await dashboard('GET', CHARGES, CHARGES);
     await dashboard('GET', CHARGE, `${CHARGES}/${claim.id}`);
     await dashboard('GET', CHARGE, `${CHARGES}/chg_unknown`);
+    await dashboard('GET', `${CHARGE}/history`, `${CHARGES}/${claim.id}/history`);
+    await dashboard('GET', `${CHARGE}/history`, `${CHARGES}/chg_unknown/history`);
     await dashboard('GET', SUMMARY, SUMMARY);
     await dashboard('GET', SUMMARY, `${SUMMARY}?group_by=network`);
     const WHY = '/v1/billing/why/{id}';

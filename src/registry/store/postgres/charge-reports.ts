@@ -11,7 +11,7 @@ import type {
   ListedCharge,
 } from '../../../domain/payment/reports.ts';
 import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
-import { readListed } from '../charge-values.ts';
+import { readHistory, readListed } from '../charge-values.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
 import { conditionsOf, readPage, whereOf, type AskReader } from './charge-lists.ts';
 import { LISTED, type ChargeSql } from './charge-sql.ts';
@@ -50,6 +50,10 @@ export function createReports(sql: ChargeSql, { ask, once }: Readers, now: () =>
     get: async (id) => {
       const { rows } = await ask(`${select} WHERE c.id = $1`, [id]);
       return rows[0] && readListed(rows[0], now());
+    },
+    history: async (id) => {
+      const { rows } = await ask(`SELECT c.events, ${LISTED} FROM ${charges} AS c WHERE c.id = $1`, [id]);
+      return rows[0] && readHistory(rows[0], now());
     },
     search: async (search, limit) =>
       (await searchRows(select, ask, search, limit)).map((row) => readListed(row, now())),

@@ -4,7 +4,7 @@ import { NO_DEADLINE_MS } from '../../../domain/payment/charge.ts';
 import { CHARGE_ROWS, type ChargeRow } from '../../../domain/payment/charge-fields.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChargeState } from '../../../domain/payment/charge.ts';
-import { ALL, DIGESTS } from '../charge-values.ts';
+import { ALL, DIGESTS, UNLISTED } from '../charge-values.ts';
 import type { Statement } from './connection.ts';
 
 export type ChargeSql = ReturnType<typeof createChargeSql>;
@@ -109,7 +109,7 @@ const selected = (columns: readonly string[]): string =>
   columns.map((column) => (DIGESTS.has(column) ? `encode(c.${column}, 'hex') AS ${column}` : `c.${column}`)).join(', ');
 const STORED = `c.seq, c.version, ${selected([...ALL, 'credential', ...ANSWER])}`;
 /** `readListed` reads it; it names neither credentials nor answers. */
-export const LISTED = `c.seq, ${selected(ALL.filter((name) => name !== 'credential_sha256'))},
+export const LISTED = `c.seq, ${selected(ALL.filter((name) => !UNLISTED.has(name)))},
   c.answer_status IS NOT NULL AS has_answer`;
 
 function typed(column: string): readonly [name: string, type: string] {

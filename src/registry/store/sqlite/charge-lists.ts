@@ -129,19 +129,28 @@ function stateLeads(states: readonly ChargeState[]): Lead[] {
 
 /** Each way in which charges were paid and that fits. There are few: they are found by skipping from one to the next. */
 function wayLeads(prepare: Prepare, { network, currency, receiverId }: ChargeFilter): Lead[] {
-  const next = prepare(`SELECT network, price_currency, receiver_id FROM charges INDEXED BY charges_by_way
-    WHERE (network, price_currency, receiver_id) > (?, ?, ?) ORDER BY network, price_currency, receiver_id LIMIT 1`);
+  const next = (where: string) =>
+    prepare(`SELECT network, price_currency, receiver_id FROM charges INDEXED BY charges_by_way
+      WHERE ${where} ORDER BY network, price_currency, receiver_id LIMIT 1`);
+  // One comparison of all three would read every charge of the network.
+  const [receiverAfter, currencyAfter, networkAfter] = [
+    next('network = ?1 AND price_currency = ?2 AND receiver_id > ?3'),
+    next('network = ?1 AND price_currency > ?2'),
+    next('network > ?1'),
+  ];
   const leads: Lead[] = [];
   let way = { network: network ?? '', currency: '', receiver: '' };
   for (;;) {
-    const row = next.get(way.network, way.currency, way.receiver);
+    const row =
+      receiverAfter.get(way.network, way.currency, way.receiver) ??
+      currencyAfter.get(way.network, way.currency) ??
+      (network === undefined ? networkAfter.get(way.network) : undefined);
     if (row === undefined) return leads;
     way = {
       network: text(row, 'network'),
       currency: text(row, 'price_currency'),
       receiver: text(row, 'receiver_id'),
     };
-    if (network !== undefined && way.network !== network) return leads;
     if (currency !== undefined && way.currency !== currency) continue;
     if (receiverId !== undefined && way.receiver !== receiverId) continue;
     const where = 'network = :wayNetwork AND price_currency = :wayCurrency AND receiver_id = :wayReceiver';

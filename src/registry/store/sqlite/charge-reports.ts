@@ -3,6 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { NO_DEADLINE_MS, type ChargeState } from '../../../domain/payment/charge.ts';
 import { CHARGE_STATES } from '../../../domain/payment/charge-fields.ts';
+import type { ChargeHistoryEntry } from '../../../domain/payment/charge-history.ts';
 import type { Fault } from '../../../domain/payment/claim-policy.ts';
 import type {
   Alarms,
@@ -14,14 +15,15 @@ import type {
   SummaryQuery,
 } from '../../../domain/payment/reports.ts';
 import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
-import { readListed } from '../charge-values.ts';
+import { readHistory, readListed } from '../charge-values.ts';
 import { conditionsOf, readPage, rememberStatements, whereOf, type Prepare } from './charge-lists.ts';
-import { SELECT_LISTED } from './charge-rows.ts';
+import { SELECT_HISTORY, SELECT_LISTED } from './charge-rows.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
 
 export type ChargeReads = {
   readonly list: (filter: ChargeFilter, now: number) => ChargePage;
   readonly get: (id: string, now: number) => ListedCharge | undefined;
+  readonly history: (id: string, now: number) => readonly ChargeHistoryEntry[] | undefined;
   readonly search: (search: ChargeSearch, limit: number, now: number) => ListedCharge[];
   readonly alarms: (now: number) => Alarms;
   readonly summary: (query: SummaryQuery) => Summary;
@@ -45,6 +47,10 @@ export function createChargeReads(db: DatabaseSync, newestWalk?: number): Charge
     get: (id, now) => {
       const row = prepare(`${SELECT_LISTED} WHERE id = ?`).get(id);
       return row && readListed(row, now);
+    },
+    history: (id, now) => {
+      const row = prepare(SELECT_HISTORY).get(id);
+      return row && readHistory(row, now);
     },
     alarms: (now) => {
       const row = prepare(

@@ -1,5 +1,5 @@
 // The statements of charges on SQLite. An update changes one version of one row; a look-up names the index that it needs.
-import { ALL, DIGESTS } from '../charge-values.ts';
+import { ALL, DIGESTS, UNLISTED } from '../charge-values.ts';
 
 const bound = (column: string): string => (DIGESTS.has(column) ? 'unhex(?)' : '?');
 const selected = (columns: readonly string[]): string =>
@@ -39,5 +39,7 @@ export const SEQS_OF_PAYER = `SELECT seq FROM charges INDEXED BY charges_payment
 /** Condition of charges that the transaction `:transaction` paid, as its index has it. */
 export const BY_TRANSACTION = `settled_transaction IS NOT NULL AND ${keyOf('settled_transaction')} = ${keyOf(':transaction')}`;
 /** `readListed` reads what it selects. It names neither credentials nor answers. */
-export const SELECT_LISTED = `SELECT seq, ${selected(ALL.filter((name) => name !== 'credential_sha256'))},
+export const SELECT_LISTED = `SELECT seq, ${selected(ALL.filter((name) => !UNLISTED.has(name)))},
   EXISTS (SELECT 1 FROM charge_answers WHERE charge_answers.seq = charges.seq) AS has_answer FROM charges`;
+/** Binds the id. */
+export const SELECT_HISTORY = `${SELECT_LISTED.replace('SELECT seq', 'SELECT events, seq')} WHERE id = ?`;

@@ -96,6 +96,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     prune: (before, limit) => writer.call('prune', before, limit, now()),
     list: async (filter) => (await reading()).call('list', filter, now()),
     get: async (id) => (await reading()).call('get', id, now()),
+    history: async (id) => (await reading()).call('history', id, now()),
     search: async (search, limit) => (await reading()).call('search', search, limit, now()),
     alarms: async () => (await reading()).call('alarms', now()),
     summary: async (query) => (await reading()).call('summary', query),
