@@ -6,6 +6,7 @@ import {
   chargeHistory,
   chargeList,
   chargeParams,
+  chargesCsvQuery,
   chargesQuery,
   chargeView,
   claimBody,
@@ -17,6 +18,7 @@ import {
   whyParams,
 } from './charges/charge-schemas.ts';
 import { getCharge, getChargeHistory, listCharges, summariseCharges } from './charges/charge-endpoints.ts';
+import { exportCharges } from './charges/charge-export.ts';
 import type { Auth } from './auth/credentials.ts';
 import {
   createRoute,
@@ -230,6 +232,26 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'A page of charges', schema: chargeList } },
     problems: ['ledger_unavailable'],
     handler: listCharges,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/charges.csv',
+    id: 'exportCharges',
+    summary: 'Charges of a time as a file, newest first',
+    auth: DASHBOARD,
+    params: nothing,
+    query: chargesCsvQuery,
+    ...withoutBody,
+    responses: {
+      200: {
+        description: 'Comma-separated values (RFC 4180); a connection that breaks off is no whole file',
+        schema: z.string(),
+        mediaType: 'text/csv',
+        headers: ['Content-Disposition'],
+      },
+    },
+    problems: ['too_many_requests', 'ledger_unavailable'],
+    handler: exportCharges,
   }),
   endpoint({
     method: 'GET',

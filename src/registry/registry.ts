@@ -15,6 +15,7 @@ import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth/das
 import { createDeclaredRoutes } from './routes/declared-routes.ts';
 import type { Declared, DeclaredPlan, Difference } from './routes/three-way-merge.ts';
 import { createAuthenticator, type Authenticator } from './auth/credentials.ts';
+import { createExportPlaces } from './charges/export-places.ts';
 import type { NamedNetworks } from './charges/charge-view.ts';
 import { createFeed } from './stream/feed.ts';
 import type { FetchKeys } from './auth/key-set.ts';
@@ -159,6 +160,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     }),
     ledger: deps.ledger,
     networks: deps.networks ?? { find: () => undefined },
+    exports: createExportPlaces(),
     why: deps.why ?? knowsNothing,
     snapshot: deps.snapshot,
     matchRules: () => settings,

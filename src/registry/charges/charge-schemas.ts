@@ -80,6 +80,9 @@ export const chargesQuery = z.object({
   to: moment.optional(),
 });
 
+/** A file of charges needs its times. */
+export const chargesCsvQuery = z.object({ ...chargeFilters, from: moment, to: moment });
+
 export const summaryQuery = z.object({
   from: moment.optional(),
   to: moment.optional(),

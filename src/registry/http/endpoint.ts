@@ -12,7 +12,13 @@ export type EndpointOutcome =
   | ({ readonly kind: 'response'; readonly sent?: () => void } & OwnResponse)
   | { readonly kind: 'problem'; readonly problem: Problem }
   /** Takes the response over once its status line and `headers` are written; HEAD never gets that far. */
-  | { readonly kind: 'stream'; readonly headers: readonly string[]; readonly open: (res: ServerResponse) => void };
+  | {
+      readonly kind: 'stream';
+      readonly headers: readonly string[];
+      readonly open: (res: ServerResponse) => void;
+      /** Called in place of `open` if nobody takes the stream. */
+      readonly unopened?: () => void;
+    };
 
 export type EndpointCall<P = unknown, Q = unknown, B = unknown> = {
   readonly params: P;

@@ -4,6 +4,7 @@
 import type { z } from 'zod';
 import type { chargesWire, renewedWire } from '../../domain/payment/ledger-wire.ts';
 import type { RouteWire } from '../../domain/routing/route.ts';
+import { csvHeader, csvLine } from '../charges/charge-csv.ts';
 import type { advanceBody, ChargeView, claimBody, renewalsBody, summaryBody } from '../charges/charge-schemas.ts';
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
@@ -225,6 +226,11 @@ const BILLING = {
     description:
       '`status` takes several states with commas between. `q` takes a charge id or its first 12 characters or more, the id of a request, a payer or a transaction, and tells them apart by their form. `owed=true` lists what was paid for and can be delivered no more. Times are RFC 3339, or dates.',
     answer: { data: [charge], next_cursor: null },
+  },
+  exportCharges: {
+    description:
+      'The filters of the list; `from` and `to` are needed, at most 92 days apart. The columns are the members of a charge. A value that begins with `=`, `+`, `-`, `@`, a tab or a return has an apostrophe before it, so that no spreadsheet takes it for a formula. Two files are written at a time.',
+    answer: csvHeader() + csvLine(charge),
   },
   getChargeHistory: {
     description:

@@ -13,6 +13,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'If-None-Match': 'For reads: answer 304 if the ETag is one of these. For changes: refuse then.',
   'Last-Event-ID': 'Resume after this revision.',
   ETag: 'A strong entity tag.',
+  'Content-Disposition': 'The name of the file.',
   Location: 'Where the route can be read.',
   'Tollgate-Registry': 'The id of this registry.',
   'Tollgate-Revision':

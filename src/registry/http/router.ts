@@ -153,6 +153,7 @@ function send(res: ServerResponse, outcome: EndpointOutcome, { headers, head, wr
       return respond(res, { ...rendered, headers: [...headers, ...rendered.headers] }, head, [], writeBatch);
     }
     case 'stream':
+      if (res.destroyed || head) outcome.unopened?.();
       if (res.destroyed) return;
       res.writeHead(200, [...headers, ...outcome.headers]);
       if (head) res.end();

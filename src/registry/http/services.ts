@@ -14,6 +14,7 @@ import type { Registrations } from '../routes/registrations.ts';
 import type { Sidecars } from '../stream/sidecars.ts';
 import type { Streams } from '../stream/open-streams.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
+import type { ExportPlaces } from '../charges/export-places.ts';
 import type { NamedNetworks } from '../charges/charge-view.ts';
 
 export type Services = {
@@ -29,6 +30,7 @@ export type Services = {
   readonly ledger: (Ledger & ChargeReports) | undefined;
   /** The networks that are known by name, with their explorers. */
   readonly networks: NamedNetworks;
+  readonly exports: ExportPlaces;
   /** What became of a charge, a request or a transaction; compose says it. */
   readonly why: (id: string) => Promise<WhyReport>;
   /** The set that `match` is answered from: compose compiles it. */

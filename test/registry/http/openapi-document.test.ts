@@ -198,7 +198,7 @@ async function check(row: { method: string; path: string }, reply: Reply): Promi
   const mediaType = (reply.headers['content-type'] ?? '').split(';')[0] ?? '';
   const content = described.content[mediaType];
   if (!content) throw new Error(`${row.method} ${row.path} does not say ${mediaType} for ${reply.status}`);
-  expect(findWrong(content.schema, reply.json)).toEqual([]);
+  expect(findWrong(content.schema, mediaType.endsWith('json') ? reply.json : reply.body.toString())).toEqual([]);
   return reply;
 }
 
@@ -332,6 +332,10 @@ describe('live responses are what the document says', () => {
     await dashboard('GET', CHARGE, `${CHARGES}/chg_unknown`);
     await dashboard('GET', `${CHARGE}/history`, `${CHARGES}/${claim.id}/history`);
     await dashboard('GET', `${CHARGE}/history`, `${CHARGES}/chg_unknown/history`);
+    const CSV = `${CHARGES}.csv`;
+    await dashboard('GET', CSV, `${CSV}?from=2026-01-01&to=2026-02-01`);
+    // It needs readers that take nothing: charge-export.test.ts has them.
+    answered.add(`GET ${CSV} 429`);
     await dashboard('GET', SUMMARY, SUMMARY);
     await dashboard('GET', SUMMARY, `${SUMMARY}?group_by=network`);
     const WHY = '/v1/billing/why/{id}';
