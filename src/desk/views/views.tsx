@@ -1,12 +1,14 @@
 // Which view stands at which place.
 import type { Place } from '../router/place.ts';
 import { OverviewView } from './overview/overview.tsx';
+import { RoutesView } from './routes/routes.tsx';
 
 export function Views({ place }: { readonly place: Place }) {
   switch (place.view) {
     case 'overview':
       return <OverviewView />;
     case 'routes':
+      return <RoutesView id={place.id} />;
     case 'charges':
     case 'try':
     case 'keys':
