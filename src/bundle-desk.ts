@@ -11,7 +11,7 @@ const DESK = path.join(import.meta.dirname, 'desk');
 const require = createRequire(import.meta.url);
 
 /** Files of the style, in the order in which they count. */
-const STYLES = ['tokens', 'base', 'controls', 'frame', 'parts', 'views'];
+const STYLES = ['tokens', 'base', 'controls', 'frame', 'parts', 'views', 'more-views'];
 const FONTS = [
   { family: 'Geist', file: '@fontsource-variable/geist/files/geist-latin-wght-normal.woff2' },
   { family: 'Geist Mono', file: '@fontsource-variable/geist-mono/files/geist-mono-latin-wght-normal.woff2' },

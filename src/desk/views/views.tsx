@@ -1,7 +1,13 @@
 // Which view stands at which place.
 import type { Place } from '../router/place.ts';
+import { AuditView } from './audit/audit.tsx';
+import { ChargesView } from './charges/charges.tsx';
+import { KeysView } from './keys/keys.tsx';
 import { OverviewView } from './overview/overview.tsx';
+import { ReceiversView } from './receivers/receivers.tsx';
+import { ReferenceView } from './reference/reference.tsx';
 import { RoutesView } from './routes/routes.tsx';
+import { TryView } from './try/try.tsx';
 
 export function Views({ place }: { readonly place: Place }) {
   switch (place.view) {
@@ -10,12 +16,17 @@ export function Views({ place }: { readonly place: Place }) {
     case 'routes':
       return <RoutesView id={place.id} />;
     case 'charges':
+      return <ChargesView id={place.id} />;
     case 'try':
+      return <TryView />;
     case 'keys':
+      return <KeysView />;
     case 'receivers':
+      return <ReceiversView />;
     case 'audit':
+      return <AuditView />;
     case 'api':
-      return null;
+      return <ReferenceView />;
     default:
       return place.view satisfies never;
   }

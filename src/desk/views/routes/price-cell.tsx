@@ -1,5 +1,5 @@
 // The price of a route in its row: a click or `e` makes a field of it, Enter saves, Escape leaves everything as it was.
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import { useDesk } from '../../desk.ts';
 import { moneyText, priceFault } from '../../format/money.ts';
@@ -100,7 +100,10 @@ type PriceFieldProps = {
 
 function PriceField({ route, text, fault, onText, onSave, onLeave }: PriceFieldProps) {
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.select(), []);
+  useLayoutEffect(() => {
+    field.current?.focus();
+    field.current?.select();
+  }, []);
   return (
     <form
       class="price-form"
