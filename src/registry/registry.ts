@@ -38,11 +38,14 @@ import { createWholeSets } from './stream/feed-queue.ts';
 
 /** What a reload may change while the registry runs. `methods`: also those that a route may name. */
 export type RegistrySettings = MatchRules & {
-  /** Undefined: no dashboard token is taken. */
+  /** Keys for dashboard tokens; undefined: no token is taken. */
   readonly jwt: JwtOptions | undefined;
   readonly apiKeys: readonly ConfiguredKey[];
   readonly receivers: ReadonlyMap<string, Receiver>;
-  /** `refuse` if the proxy of these routes is in this process, and its receivers are all there are. */
+  /**
+   * Fate of a route with an unknown receiver. `refuse` if the proxy of these routes is in this process, and its
+   * receivers are all there are.
+   */
   readonly unknownReceiver: 'refuse' | 'store';
   readonly corsOrigins: readonly string[];
   /** Undefined: nothing is served under /desk/. */
@@ -50,7 +53,7 @@ export type RegistrySettings = MatchRules & {
 };
 
 type RegistryLimits = StreamLimits & {
-  /** Bytes of a request body. */
+  /** Limit of a request body, in bytes. */
   readonly body: number;
   readonly routes: number;
   /** Routes that one API key may add in a minute; 0: no limit. */
@@ -85,7 +88,7 @@ export type RegistryDeps = {
   readonly version: string;
   readonly limits?: Partial<RegistryLimits>;
   readonly observer?: RegistryObserver;
-  /** For key sets; global `fetch` if left out. */
+  /** Fetch for key sets; global `fetch` if left out. */
   readonly fetch?: FetchKeys;
   /** Files of the desk; those of the package or the checkout if left out. */
   readonly readDeskFiles?: () => Promise<WebFiles>;
@@ -101,7 +104,7 @@ export type Registry = {
   /** Makes the store follow what the configuration declares. Rejects if the store fails, and with a sentence if a reload
    * may not. */
   readonly declare: (routes: readonly Declared[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
-  /** What store and configuration differ in at this moment. */
+  /** Lists what store and configuration differ in at this moment. */
   readonly differences: () => readonly Difference[];
   /** Takes new settings on from the next request. Throws a sentence, and changes nothing, if a key cannot be used. */
   readonly reconfigure: (settings: RegistrySettings) => void;

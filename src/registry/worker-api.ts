@@ -1,5 +1,5 @@
-// What the workers of a process ask of it: the routes in force, their changes as they happen, and its ledger. The same
-// endpoints as those of a registry for its sidecars, with the same schemas; asked with one key, counted nowhere.
+// Answers what the workers of a process ask of it: the routes in force, their changes as they happen, and its ledger.
+// The endpoints are those of a registry for its sidecars, with the same schemas; asked with one key, counted nowhere.
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ledger } from '../domain/payment/ledger.ts';
@@ -41,7 +41,7 @@ type WorkerApi = {
 
 type WorkerApiOptions = {
   readonly routes: RoutesInForce;
-  /** Undefined: the workers have another one. */
+  /** Ledger; undefined: the workers have another one. */
   readonly ledger: Ledger | undefined;
   readonly key: string;
   readonly clock: Clock;

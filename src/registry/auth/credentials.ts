@@ -20,7 +20,7 @@ export type Principal =
 
 export type Authenticator = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
-  /** For streams: whether the API key behind `principal` would still be let in. */
+  /** Whether the API key behind `principal` would still be let in; streams ask it. */
   readonly stillAllowed: (principal: Principal) => Promise<boolean>;
 };
 
@@ -29,7 +29,7 @@ const KEY_SET_RETRY_SECONDS = 10;
 /** Characters of a token's subject that are kept. */
 const MAX_SUBJECT = 128;
 
-/** `verifyJwt` is undefined if the configuration has no key for tokens: then none is valid. */
+/** Makes an authenticator. `verifyJwt` is undefined if the configuration has no key for tokens: then none is valid. */
 export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: KeyCheck): Authenticator {
   return {
     authenticate: async (auth, req) => {
@@ -56,7 +56,7 @@ export function nameKey(principal: Principal): string {
   return principal.kind === 'api_key' ? principal.digest.toString('base64') : principal.kind;
 }
 
-/** For logs: who did it, without anything secret. */
+/** Describes a principal for logs: who did it, without anything secret. */
 export function describePrincipal(principal: Principal): string {
   switch (principal.kind) {
     case 'anonymous':
@@ -70,7 +70,7 @@ export function describePrincipal(principal: Principal): string {
   }
 }
 
-/** Who writes a route: kept with it, and shown in the history of a price. */
+/** Names the writer of a route: kept with it, and shown in the history of a price. */
 export function writerOf(principal: Principal): Writer {
   switch (principal.kind) {
     case 'dashboard':
@@ -141,7 +141,7 @@ function missing(auth: Auth): Problem {
   });
 }
 
-/** `detail` must hold no quotes: it goes into a header. */
+/** Refuses a credential. `detail` must hold no quotes: it goes into a header. */
 function invalid(auth: Auth, detail: string): Problem {
   return problem('credentials_invalid', detail, {
     headers: { 'WWW-Authenticate': `${challenge(auth)}, error="invalid_token", error_description="${detail}"` },

@@ -9,7 +9,7 @@ import { createKeySet, type FetchKeys, type KeySet } from './key-set.ts';
 import { findMalformation } from './token-form.ts';
 
 export type JwtKey =
-  /** At least 32 bytes; HS256, HS384 or HS512. */
+  /** Secret of at least 32 bytes; HS256, HS384 or HS512. */
   | { readonly kind: 'secret'; readonly secret: string }
   /** PEM, SPKI or certificate. */
   | { readonly kind: 'public_key'; readonly pem: string }
@@ -18,7 +18,7 @@ export type JwtOptions = { readonly issuer: string; readonly audience: string; r
 
 export type JwtResult =
   | { readonly kind: 'valid'; readonly subject: string | undefined }
-  /** `reason` is a public sentence without quotes. */
+  /** The token is refused. `reason` is a public sentence without quotes. */
   | { readonly kind: 'invalid'; readonly reason: string }
   | { readonly kind: 'unavailable' };
 export type JwtVerifier = (token: string) => Promise<JwtResult>;
@@ -60,7 +60,7 @@ export function createJwtVerifier(options: JwtOptions, clock: Clock, fetch: Fetc
   };
 }
 
-/** Who acts by a command, or by the token of one, in the history of a route. */
+/** Subject of a command, or of the token of one, in the history of a route. */
 export const TOKEN_SUBJECT = 'tollgate-cli';
 
 /** A token that the registry with this `secret` takes: for `tollgate token`. `now` in milliseconds. */

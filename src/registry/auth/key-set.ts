@@ -10,16 +10,16 @@ import { algorithmsOf } from './key-algorithms.ts';
 export type FetchKeys = (url: string, init: RequestInit) => Promise<Response>;
 
 export type KeySet = {
-  /** `unknown`: a set that was fetched does not hold the key. `unavailable`: not known, because no set could be had. */
+  /** Finds a key. `unknown`: a set that was fetched lacks it. `unavailable`: not known, because no set could be had. */
   readonly find: (algorithm: string, id: string | undefined) => Promise<KeyObject | 'unknown' | 'unavailable'>;
 };
 
 type KeySetTimes = {
-  /** How long a set is taken as it is. */
+  /** Milliseconds for which a set is taken as it is. */
   readonly freshMs: number;
-  /** How long the last good set serves while no other can be had. */
+  /** Milliseconds for which the last good set serves while no other can be had. */
   readonly staleMs: number;
-  /** Between two attempts to fetch, also for a key that the set does not hold. */
+  /** Milliseconds between two attempts to fetch, also for a key that the set does not hold. */
   readonly cooldownMs: number;
   readonly timeoutMs: number;
 };
@@ -58,7 +58,7 @@ export function createKeySet(url: string, clock: Clock, fetch: FetchKeys, times:
   let failed = false;
   let pending: Promise<void> | undefined;
 
-  // One call for all who wait: its time-out ends it long before the next may begin.
+  // Fetches once for all who wait: the time-out ends a call long before the next may begin.
   const refresh = (): Promise<void> => {
     if (clock.monotonic() - triedAt >= times.cooldownMs) {
       triedAt = clock.monotonic();
@@ -79,7 +79,7 @@ export function createKeySet(url: string, clock: Clock, fetch: FetchKeys, times:
     find: async (algorithm, id) => {
       if (age() >= times.freshMs) {
         const refreshed = refresh();
-        // Once it was away, only a key that the last good set lacks is worth waiting for again.
+        // If the set was away once, only a key that the last good one lacks is worth waiting for again.
         if (!failed || age() > times.staleMs) await refreshed;
       }
       let found = choose(keys, algorithm, id);
@@ -88,13 +88,13 @@ export function createKeySet(url: string, clock: Clock, fetch: FetchKeys, times:
         found = choose(keys, algorithm, id);
       }
       if (age() > times.staleMs) return 'unavailable';
-      // While the last attempt failed, a key that is not here may be a new one: that is not for the token to pay for.
+      // If the last attempt failed, a key that is not here may be a new one: that is not for the token to pay for.
       return found ?? (failed ? 'unavailable' : 'unknown');
     },
   };
 }
 
-/** The one key that is meant; a token without a key id means the only one that fits. Of two that fit neither is taken. */
+/** Chooses the key that is meant; a token without a key id means the only one that fits, and none if two do. */
 function choose(keys: readonly Key[] = [], algorithm: string, id: string | undefined): KeyObject | undefined {
   const fitting = keys.filter((key) => (id === undefined || key.id === id) && key.algorithms.includes(algorithm));
   return fitting.length === 1 ? fitting[0]?.key : undefined;
@@ -134,7 +134,7 @@ async function readBounded(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Undefined if it is not a public key to verify signatures with. */
+/** Reads a public key to verify signatures with; undefined if it is none. */
 function readKey(given: unknown): Key | undefined {
   const [key, used] = [material.safeParse(given), usage.safeParse(given)];
   if (!key.success || !used.success || PRIVATE.some((member) => Object.hasOwn(Object(given), member))) return undefined;
@@ -150,7 +150,7 @@ function readKey(given: unknown): Key | undefined {
   }
 }
 
-/** The same key named twice in the same way is one key. */
+/** Identity of a key: one that is named twice in the same way is one key. */
 function identityOf({ id, key, algorithms }: Key): string {
   return JSON.stringify([id, algorithms, key.export({ format: 'jwk' })]);
 }

@@ -38,7 +38,7 @@ function claimsFault(claims: ReadonlyMap<string, unknown>): string | undefined {
   return undefined;
 }
 
-/** With or without the tree in front (RFC 7515 section 4.1.9). */
+/** Whether a type is ours, with or without the tree in front (RFC 7515 section 4.1.9). */
 function isTypeOfOurs(typ: unknown): boolean {
   return typeof typ === 'string' && TYPES.has(typ.toLowerCase().replace(/^application\//, ''));
 }
@@ -48,7 +48,7 @@ function isNumericDate(value: unknown): boolean {
   return typeof value === 'number' && Math.abs(value) <= LAST_SECOND;
 }
 
-/** One spelling for the same bytes: no bits left over at the end. */
+/** Whether the bytes are spelled in the one way: no bits left over at the end. */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
 }

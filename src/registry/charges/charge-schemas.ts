@@ -124,20 +124,20 @@ const SHOWN_OF_PROGRESS = PROGRESS_ROWS.flatMap(({ part, shown }) =>
   part === undefined && shown !== undefined ? [shown] : [],
 );
 
-/** What a charge says for people beyond its rows. */
+/** Members that a charge has for people beyond its rows. */
 const standing = {
   /** The network by the name that configuration has for it; null if it is not known by name. */
   network_name: z.string().nullable(),
   /** Pages of the network's explorer; null if it is not known. */
   transaction_url: z.string().nullable(),
   payer_url: z.string().nullable(),
-  /** As x402 calls it: whether the money is taken before anything is done for it. */
+  /** Flow by its name in x402: whether the money is taken before anything is done for it. */
   flow: z.enum(FLOWS),
   /** Whether the money was taken; `unknown`: that is being found out. */
   charged: z.literal(CHARGED),
-  /** Until when the very same request brings the answer without another charge. */
+  /** Time until which the very same request brings the answer without another charge. */
   retry_until: time.nullable(),
-  /** Whose fault it is that it was paid for and can be delivered no more. */
+  /** Party at fault for something that was paid for and can be delivered no more. */
   owed: z.enum(FAULTS).nullable(),
 };
 
@@ -177,7 +177,7 @@ export const summaryBody = z.object({
   data: z.array(
     z.object({
       start: time,
-      /** Null if the sums are grouped by network. */
+      /** Route of the sums; null if they are grouped by network. */
       route_id: z.string().nullable(),
       currency: z.string(),
       network: z.string(),
@@ -202,7 +202,7 @@ export const advanceBody = z.object({ event: eventWire, owner, change_id: change
 
 export const renewalsBody = renewalsWire;
 
-/** One of: a charge id, a payment, or `due=true` for charges without an owner. */
+/** Query for claims by one of: a charge id, a payment, or `due=true` for charges without an owner. */
 export const claimsQuery = z.object({
   id: chargeId.optional(),
   network: claimShape.payment.shape.network.optional(),
@@ -239,7 +239,7 @@ documented.add(chargesWire, { id: 'LedgerClaims' });
 
 export const whyParams = z.object({ id: z.string().regex(/^[\x21-\x7e\u2026]{1,256}$/) });
 
-/** What the id of a 402 says; all null but the first if it was signed with none of the secrets that are known here. */
+/** Schema of what a 402's id says; all null but the first if no secret that is known here signed it. */
 const quote = z.object({
   signed_here: z.boolean(),
   route_id: z.string().nullable(),
@@ -257,9 +257,9 @@ export const whyBody = z.object({
   id: z.string(),
   /** Newest first. */
   charges: z.array(chargeView),
-  /** What the id of a 402 says. */
+  /** Facts that the id of a 402 says. */
   quote: quote.nullable(),
-  /** Of the last 10,000 refusals of this process, newest first. */
+  /** Refusals with it among the last 10,000 of this process, newest first. */
   refusals: z.array(
     z.object({
       at: z.string(),

@@ -45,7 +45,7 @@ export function advanceClaim(
   });
 }
 
-/** Of many charges at once: they are being worked on. Answers those that still are the caller's. */
+/** Renews the leases of many charges at once: they are being worked on. Answers those that still are the caller's. */
 export function renewLeases(
   { body }: EndpointCall<unknown, unknown, z.output<typeof renewalsBody>>,
   services: Services,
@@ -55,7 +55,7 @@ export function renewLeases(
   );
 }
 
-/** At most one charge by its id or its payment; or those without an owner. */
+/** Finds at most one charge by its id or its payment; or those without an owner. */
 export function findClaims(
   { query }: EndpointCall<unknown, z.output<typeof claimsQuery>>,
   services: Services,
@@ -74,7 +74,7 @@ export function findClaims(
   });
 }
 
-/** Dated by the ledger's clock: a sidecar estimates it by that. */
+/** Answers with the date of the ledger's clock: a sidecar estimates it by that. */
 function answer({ clock }: Services, body: object): EndpointOutcome {
   return jsonResponse(200, body, ['Date', new Date(clock.now()).toUTCString()]);
 }

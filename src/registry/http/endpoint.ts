@@ -8,7 +8,7 @@ import type { OwnResponse } from '../../host/respond.ts';
 import type { Auth, Principal } from '../auth/credentials.ts';
 
 export type EndpointOutcome =
-  /** `sent`: called once when the response has left, or its client has. */
+  /** Answer of an endpoint. `sent` is called once when the response has left, or its client has. */
   | ({ readonly kind: 'response'; readonly sent?: () => void } & OwnResponse)
   | { readonly kind: 'problem'; readonly problem: Problem }
   /** Takes the response over once its status line and `headers` are written; HEAD never gets that far. */
@@ -47,7 +47,7 @@ export type ResponseSpec = {
 
 type Description = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** `{name}` fills one segment. */
+  /** Path of the endpoint; `{name}` fills one segment. */
   readonly path: string;
   readonly id: string;
   readonly summary: string;
@@ -58,7 +58,7 @@ type Description = {
   readonly requestHeaders?: readonly string[];
   /** Query parameters that are not known are logged; elsewhere they are 400, because they are mistyped. */
   readonly ignoresUnknownQuery?: true;
-  /** Bytes of a body, if it may be larger than elsewhere. */
+  /** Limit of a body in bytes, if it may be larger than elsewhere. */
   readonly bodyLimit?: number;
 };
 
@@ -117,7 +117,7 @@ export function fail(problem: Problem): EndpointOutcome {
   return { kind: 'problem', problem };
 }
 
-/** 422: `detail` repeats the first error, because clients show `detail` alone. */
+/** Refuses a body with 422. `detail` repeats the first error, because clients show `detail` alone. */
 export function invalidBody(errors: readonly FieldError[]): Problem {
   const first = errors[0];
   const where = first?.pointer ? `${first.pointer.slice(1)}: ` : '';

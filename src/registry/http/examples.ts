@@ -9,7 +9,7 @@ import type { advanceBody, ChargeView, claimBody, renewalsBody, summaryBody } fr
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 
-/** `answer` is the body of every answer that carries what was asked for. */
+/** Example of a call. `answer` is the body of every answer that carries what was asked for. */
 export type Example = { readonly description: string; readonly body?: unknown; readonly answer?: unknown };
 
 const AT = '2026-01-31T12:00:00.000Z';

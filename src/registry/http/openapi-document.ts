@@ -7,7 +7,7 @@ import { EXPLAINED } from './examples.ts';
 import { componentsOf, schemaOf, writtenSchema, type Json } from './schema-conversion.ts';
 import { problemBody } from './schemas.ts';
 
-/** What the header parameters and answer headers of this interface mean. */
+/** Meanings of the header parameters and answer headers of this interface. */
 const HEADERS: Readonly<Record<string, string>> = {
   'If-Match': 'Change the route only if its ETag is one of these, or `*`.',
   'If-None-Match': 'For reads: answer 304 if the ETag is one of these. For changes: refuse then.',
@@ -20,7 +20,7 @@ const HEADERS: Readonly<Record<string, string>> = {
     'A number that grows with every change of a route. In a request: what the client has; it is not answered with less, unless the store has less.',
 };
 
-/** The first whose prefix a path has is its tag. */
+/** Tags by prefix: the first whose prefix a path has is its tag. */
 const TAGS = [
   { name: 'dashboard', prefix: '/v1/billing/protected-routes', description: 'Routes, for people: with a JWT.' },
   { name: 'charges', prefix: '/v1/billing/', description: 'What was paid, for people: with a JWT.' },
@@ -90,7 +90,7 @@ function describeResponse({ description, schema, mediaType, headers }: ResponseS
   };
 }
 
-/** What an endpoint can refuse with follows from what it takes; the row adds the rest. */
+/** Lists the problems of an endpoint: what it takes says what it can refuse; the row adds the rest. */
 function problemsOf<S>({
   auth,
   params,

@@ -9,13 +9,13 @@ export function routeEtag(route: Route): string {
   return `"${hash('sha256', JSON.stringify(toWire(route)), 'base64url').slice(0, 22)}"`;
 }
 
-/** For GET and HEAD: `tags` are the tags of all variants of what would be answered. */
+/** Whether a GET or HEAD is answered 304. `tags` are the tags of all variants of what would be answered. */
 export function isUnmodified(headers: IncomingHttpHeaders, ...tags: readonly string[]): boolean {
   const wanted = headers['if-none-match'];
   return wanted !== undefined && tags.some((tag) => namesTag(wanted, tag, 'weak'));
 }
 
-/** For methods that change something: whether the client's conditions allow it. */
+/** Whether the client's conditions allow a method that changes something. */
 export function mayChange(headers: IncomingHttpHeaders, tag: string): boolean {
   const required = headers['if-match'];
   if (required !== undefined && !namesTag(required, tag, 'strong')) return false;

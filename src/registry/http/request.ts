@@ -53,10 +53,10 @@ function checkMediaType(req: IncomingMessage, mediaTypes: readonly string[]): Pr
   });
 }
 
-/** Nothing over the limit is kept. A body whose declared length is over it is not looked at; Node discards it. */
+/** Reads a body and keeps nothing over the limit. Node discards a body whose declared length is over it. */
 async function readBytes(req: IncomingMessage, limit: number): Promise<Buffer | 'too_large' | undefined> {
   if (Number(req.headers['content-length'] ?? 0) > limit) return 'too_large';
-  // If there is no body its stream has ended before anybody listens, and if the client is gone it has closed.
+  // A stream without a body has ended before anybody listens, and if the client is gone it has closed.
   if (req.readableEnded) return Buffer.alloc(0);
   if (req.destroyed) return undefined;
   return new Promise((resolve) => {

@@ -18,7 +18,7 @@ import { StoreUnavailable } from '../store/ports.ts';
 type RouterOptions = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
   readonly corsOrigins: () => readonly string[];
-  /** Bytes of a request body; one more is 413. */
+  /** Limit of a request body in bytes; one more is 413. */
   readonly bodyLimit: number;
   /** Headers of every answer at a path in place of the common ones; undefined: those. */
   readonly headersFor?: (req: IncomingMessage) => readonly string[] | undefined;
@@ -42,7 +42,7 @@ export function createRouter<S>(
   const find = indexPaths(api);
   const writeBatch = createWriteBatch();
 
-  /** Undefined: the client went away and gets no answer. */
+  /** Decides on a request. Undefined: the client went away and gets no answer. */
   const decide = async (
     req: IncomingMessage,
     asks: (endpoint: string) => void,
@@ -116,7 +116,7 @@ export function createRouter<S>(
 type Found<S> = {
   readonly endpoints: ReadonlyMap<string, Endpoint<S>>;
   readonly allow: string;
-  /** As they stand in the path, percent-encoded. */
+  /** Parameters as they stand in the path, percent-encoded. */
   readonly params: Readonly<Record<string, string>>;
 };
 

@@ -60,7 +60,7 @@ export const changeList = z.object({
 export const matchBody = z.object({
   matched: z.boolean(),
   payment_required: z.boolean(),
-  /** Only there, and true, if a proxy would refuse the path. */
+  /** Present, and true, only if a proxy would refuse the path. */
   ambiguous: z.literal(true).optional(),
   route: routeWire.nullable(),
   params: z.record(z.string(), z.string()),
@@ -113,7 +113,7 @@ documented.add(routeFields.amount, {
 documented.add(routeFields.currency, { description: 'A currency code. Upper-cased when stored.', examples: ['USD'] });
 documented.add(routeFields.status, { description: 'A paused route costs nothing.' });
 
-/** Where the document must say something else than the schema that validates: schemas that change what they read. */
+/** Schemas that the document shows in place of one that validates: those change what they read. */
 export const describedAs: ReadonlyMap<unknown, Readonly<Record<string, unknown>>> = new Map<
   unknown,
   Record<string, unknown>
@@ -121,7 +121,7 @@ export const describedAs: ReadonlyMap<unknown, Readonly<Record<string, unknown>>
   ...ROUTE_ROWS.filter(({ initial }) => initial !== undefined).map(
     ({ wire, initial }): [unknown, Record<string, unknown>] => [Reflect.get(routeBody, wire), { default: initial }],
   ),
-  // In a URL it is text; who generates a client from the document wants a number.
+  // The limit is text in a URL, and a number for who generates a client from the document.
   [listQuery.shape.limit, { type: 'integer', minimum: 1, maximum: 200, default: 50, pattern: undefined }],
 ]);
 

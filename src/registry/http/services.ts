@@ -26,7 +26,7 @@ export type Services = {
   readonly streams: Streams;
   readonly sidecars: Sidecars;
   readonly registrations: Registrations;
-  /** Undefined if this registry keeps none: what needs it is 503. */
+  /** Ledger; undefined if this registry keeps none: what needs it is 503. */
   readonly ledger: (Ledger & ChargeReports) | undefined;
   /** The networks that are known by name, with their explorers. */
   readonly networks: NamedNetworks;
@@ -47,6 +47,6 @@ export type Services = {
 /** Hears what the registry was asked: `endpoint` is the id of a row of the table, or `none`. */
 export type RegistryObserver = {
   readonly request: (endpoint: string, code: number) => void;
-  /** `kind`: the credential that was needed. */
+  /** Counts a failed sign-in. `kind` is the credential that was needed. */
   readonly signInRefused: (kind: 'jwt' | 'api_key') => void;
 };

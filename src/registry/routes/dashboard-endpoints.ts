@@ -88,7 +88,7 @@ export async function deleteRoute(call: EndpointCall<Params>, services: Services
   }
 }
 
-/** Also of a route that was deleted, for as long as its changes are kept. */
+/** Lists the changes of a route, also of one that was deleted, for as long as they are kept. */
 export async function listChanges(
   { params, query }: EndpointCall<Params, z.output<typeof changesQuery>>,
   { routes }: Services,

@@ -16,7 +16,7 @@ import type { StoredRoute } from '../store/ports.ts';
 type DeclaredRoutes = {
   /** Rejects with a sentence, and changes nothing, if a reload would delete all or most of them. */
   readonly apply: (file: readonly Declared[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
-  /** What store and configuration differ in at this moment. */
+  /** Lists what store and configuration differ in at this moment. */
   readonly differences: () => readonly Difference[];
   /** Whether the configuration names this route: deleted, it is made again by the next start. */
   readonly names: (route: Route) => boolean;
@@ -69,7 +69,7 @@ export function createDeclaredRoutes(
   };
 }
 
-/** Stored routes that change, or of which the file says something else than before. */
+/** Lists stored routes that change, or of which the file says something else than before. */
 function updatesOf(
   { changes, said, released }: DeclaredPlan,
   storedOf: (id: string) => StoredRoute,

@@ -13,7 +13,7 @@ import type { StoredRoute } from '../store/ports.ts';
 type LoweredDeps = {
   readonly routes: { readonly get: (id: string) => StoredRoute | undefined; readonly all: () => Iterable<StoredRoute> };
   readonly snapshot: () => Snapshot;
-  /** Those that a proxy lets in. */
+  /** Methods that a proxy lets in. */
   readonly methods: () => ReadonlySet<string>;
   readonly undeclaredMethods: () => UndeclaredMethods;
 };
@@ -31,8 +31,8 @@ export function findLowered(input: RouteInput, deps: LoweredDeps): StoredRoute |
 }
 
 /**
- * Any of the pattern, and those that a guarded pattern covers too if one of the two leaves something open. Of what is
- * filled in there no further name is looked at: `/a.b/c` for `/:x/c`.
+ * Yields paths of the pattern, and those that a guarded pattern covers too if one of the two leaves something open. No
+ * further name of what is filled in there is looked at: `/a.b/c` for `/:x/c`.
  */
 function* pathsOf(input: RouteInput, pattern: Pattern, deps: LoweredDeps): Generator<string> {
   const forms = [...formsOf(pattern), ...namedForms(pattern, deps)];
@@ -59,7 +59,7 @@ function* pathsOf(input: RouteInput, pattern: Pattern, deps: LoweredDeps): Gener
       yield path;
     }
   }
-  // If one literal is spelled in two ways, a third route may stand between the two.
+  // A third route may stand between the two, if one literal is spelled in two ways.
   if (mixed) for (const route of candidates(pattern, deps)) if (!undercut(route)) yield* meetings(route);
 }
 
@@ -86,11 +86,11 @@ function candidates(pattern: Pattern, { routes, snapshot }: LoweredDeps): Iterab
 type Form = {
   readonly pattern: Pattern;
   readonly fill: (path: string) => string;
-  /** It is looked up as another name, and counts if its price is higher than that of the path itself. */
+  /** Whether it is looked up as another name, and counts if its price is higher than that of the path itself. */
   readonly named: boolean;
 };
 
-/** As it stands, and with nothing in the last segment where any text may stand. */
+/** Lists the forms of a pattern: as it stands, and with nothing in the last segment if any text may stand there. */
 function formsOf(pattern: Pattern): readonly Form[] {
   const whole: Form = { pattern, fill: (path) => path, named: false };
   const fixed = pattern.segments.filter(({ kind }) => kind !== 'wildcard');
@@ -99,7 +99,10 @@ function formsOf(pattern: Pattern): readonly Form[] {
   return [whole, { pattern: without, fill: (path) => (path === '/' ? path : `${path}/`), named: false }];
 }
 
-/** Other names of its paths, as that without a suffix: what they cost counts unless the last segment is spelled in the pattern. */
+/**
+ * Lists other names of its paths, such as that without a suffix: their price counts unless the last segment is spelled
+ * in the pattern.
+ */
 function namedForms({ segments, ...pattern }: Pattern, { snapshot }: LoweredDeps): readonly Form[] {
   if (segments.at(-1)?.kind !== 'literal') return [];
   const parts = segments.map((segment, index) =>

@@ -18,7 +18,7 @@ type RegistrationsDeps = {
   readonly routes: Pick<Routes, 'createAll' | 'find' | 'refresh'>;
   /** The route whose price a new one would undercut. */
   readonly findLowered: (input: RouteInput) => StoredRoute | undefined;
-  /** 0: no limit. A minute's worth may come at once: SDKs register all they have when they start. */
+  /** Limit of registrations a minute; 0: none. A minute's worth may come at once: SDKs register all at their start. */
   readonly perMinute: number;
   readonly monotonic: () => number;
   readonly schedule: Schedule;
@@ -32,7 +32,7 @@ type Waiting = Creation & {
 
 /** API keys are made by operators; so many are remembered at a time. */
 const KEYS = 10_000;
-/** Added together at most: so long a turn takes a few milliseconds beside the disk. */
+/** Number of routes that are added together at most: so long a turn takes a few milliseconds beside the disk. */
 const GROUP = 8;
 
 export function createRegistrations({
@@ -52,7 +52,7 @@ export function createRegistrations({
       retryAfter: secondsToWait(waitMs),
     });
 
-  /** Why it may not be added. Over a key's share only what is stored already may be registered: that adds nothing. */
+  /** Says why a route may not be added. Over a key's share only stored routes may be registered: that adds nothing. */
   const judge = (each: Waiting, counted: Set<Waiting>): Problem | undefined => {
     if (limit !== undefined) {
       const waitMs = limit.takeMs(each.key);

@@ -16,7 +16,7 @@ export type Invalid = { readonly kind: 'invalid'; readonly errors: readonly Fiel
 /** The registry holds as many routes as it may. */
 export type Full = { readonly kind: 'full'; readonly limit: number };
 export type Created = { readonly kind: 'created'; readonly route: StoredRoute } | Conflict | Invalid | Full;
-/** `refused`: by the caller's own condition. */
+/** Result of a patch. `refused`: by the caller's own condition. */
 export type Patched =
   | { readonly kind: 'updated'; readonly before: StoredRoute; readonly route: StoredRoute }
   | { readonly kind: 'unchanged'; readonly route: StoredRoute }
@@ -61,7 +61,7 @@ export type Routes = Omit<RouteMemory, 'apply' | 'noteDeclared' | 'replace' | 'f
   readonly close: () => void;
 };
 
-/** Of routes that were checked, and of which no other has the method and pattern key. */
+/** Writes of routes that were checked, and of which no other has the method and pattern key. */
 export type Writes = {
   readonly insert: (input: RouteInput, declared: StoredRoute['declared']) => void;
   readonly update: (was: StoredRoute, next: StoredRoute) => void;

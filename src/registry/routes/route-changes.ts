@@ -8,9 +8,9 @@ import type { NewRoute, StoredRoute, Writer } from '../store/ports.ts';
 
 export type RouteRules = {
   readonly receivers: () => ReadonlyMap<string, Receiver>;
-  /** What to do with a route whose receiver is not among them. */
+  /** Fate of a route whose receiver is not among them. */
   readonly unknownReceiver: () => 'refuse' | 'store';
-  /** Those that a proxy lets in. */
+  /** Methods that a proxy lets in. */
   readonly methods: () => ReadonlySet<string>;
 };
 
@@ -31,7 +31,7 @@ export function findNewFaults(
   return [...findUnreceivable(route, methods()), ...findUnpayable(route, receivers(), unknownReceiver())];
 }
 
-/** `route` itself if the patch changes nothing. */
+/** Applies a patch; the result is `route` itself if it changes nothing. */
 export function applyPatch(route: StoredRoute, patch: RoutePatch): StoredRoute {
   const changed = { ...route, ...patchRoute(route, patch) };
   return JSON.stringify(changed) === JSON.stringify(route) ? route : changed;

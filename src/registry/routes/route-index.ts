@@ -9,14 +9,14 @@ import type { RouteSet } from '../../domain/routing/snapshot.ts';
 import type { Log } from '../../host/log.ts';
 import type { ChangeKind, Head, RouteStore, StoredRoute } from '../store/ports.ts';
 
-/** `reset`: anything may have changed, read the whole set again. A deleted route is given as it was. */
+/** Event of the set. `reset`: anything may have changed, read all again. A deleted route is given as it was. */
 export type RouteEvent =
   | { readonly kind: ChangeKind; readonly revision: number; readonly route: Route }
   | { readonly kind: 'reset'; readonly revision: number };
 
 type RouteFilter = {
   readonly limit: number;
-  /** What `nextBefore` of the page before gave. */
+  /** Value of `nextBefore` from the page before. */
   readonly before: number | undefined;
   readonly status: string | undefined;
   readonly method: string | undefined;
@@ -57,7 +57,7 @@ export function createRouteMemory(
   const listeners = new Set<(change: RouteEvent) => void>();
   let { head } = loaded;
   let byId = indexIds(loaded.routes);
-  // Made here and not with the first search: of 100,000 routes it takes 0.3 s, for which requests would wait.
+  // The index is made here and not with the first search: 100,000 routes take 0.3 s, for which requests would wait.
   let names = createNames(loaded.routes);
   let set: (RouteSet & { readonly routes: readonly StoredRoute[] }) | undefined;
   const prover = createSetProver(
@@ -146,7 +146,7 @@ type Names = {
 function createNames(routes: readonly StoredRoute[]): Names {
   // The names themselves would take 10 MB for 100,000 routes.
   const byHash = new Map<number, StoredRoute>();
-  /** Those that share the hash of another. */
+  /** Routes that share the hash of another. */
   const others = new Map<string, StoredRoute>();
   const add = (route: StoredRoute): void => {
     const name = routeName(route.method, route.pattern);

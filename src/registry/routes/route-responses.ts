@@ -10,7 +10,7 @@ import type { Conflict } from '../store/ports.ts';
 
 export const ROUTES_PATH = '/v1/billing/protected-routes';
 
-/** `location`: where the route can be read, for answers to a registration or a creation. */
+/** Answers with a route. `location` says where it can be read, for answers to a registration or a creation. */
 export function routeResponse(status: 200 | 201, route: Route, location = false): EndpointOutcome {
   const etag = routeEtag(route);
   return jsonResponse(status, toWire(route), [
@@ -20,7 +20,7 @@ export function routeResponse(status: 200 | 201, route: Route, location = false)
   ]);
 }
 
-/** Why a route was not made. */
+/** Says why a route was not made. */
 export function refusalOf(refusal: Conflict | Invalid | Full): Problem {
   switch (refusal.kind) {
     case 'conflict': {

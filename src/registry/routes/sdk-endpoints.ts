@@ -121,7 +121,7 @@ export async function streamEvents(
   };
 }
 
-/** To anyone, like the document below. */
+/** Serves the health to anyone, like the document below. */
 export function serveHealth(_call: EndpointCall, { version, clock }: Services): EndpointOutcome {
   return jsonResponse(200, { status: 'ok', version, timestamp: new Date(clock.now()).toISOString() });
 }

@@ -1,10 +1,10 @@
-// Declared routes: those of the configuration, which the store follows three-way, as `kubectl apply` does it. For each
-// field the file's last applied value decides. What changed in the file since is applied. What changed only in the
-// store stays and counts as a difference. Pure: a start, a reload, `check` and `match` share it.
+// Merges declared routes: those of the configuration, which the store follows three-way, as `kubectl apply` does it.
+// For each field the file's last applied value decides. What changed in the file since is applied. What changed only in
+// the store stays and counts as a difference. Pure: a start, a reload, `check` and `match` share it.
 import { routeName } from '../../domain/routing/pattern.ts';
 import { fromWire, routeBody, toWire, type Route, type RouteWire } from '../../domain/routing/route.ts';
 
-/** What a file says about one route, by the names of the file; what it leaves out has its default. */
+/** Route as a file says it, by the names of the file; what it leaves out has its default. */
 export type Declared = Pick<RouteWire, 'method' | Field>;
 
 /** The spelling of the pattern is a field as well: method and pattern key say which route is meant. */
@@ -19,15 +19,15 @@ type DeclaredState = {
   readonly applied: readonly Applied[];
   /** The stored route with this method and, up to spelling, this pattern. */
   readonly find: (declared: Declared) => Route | undefined;
-  /** At a reload: what the file said before. A route that stood there and is missing in the store was deleted meanwhile. */
+  /** Routes of the file before a reload. One of them that is missing in the store was deleted meanwhile. */
   readonly before?: readonly Declared[];
-  /** Another file may still declare what this one does not name: nothing is deleted. */
+  /** Says that another file may still declare what this one does not name: nothing is deleted. */
   readonly isShared?: boolean;
 };
 
 /**
- * What becomes of a stored route; `fields` are named as in the file, and `source` if the route is taken over.
- * `overrules`: what it changes is what another file said of it, or this one before the process ended.
+ * Change of a stored route; `fields` are named as in the file, and `source` if the route is taken over. `overrules`:
+ * what it changes is what another file said of it, or this one before the process ended.
  */
 type DeclaredChange = {
   readonly route: Route;
@@ -37,7 +37,7 @@ type DeclaredChange = {
 };
 
 /**
- * Where store and file differ and go on to differ. Without `route` it was deleted in the store; without `declared` this
+ * Difference between store and file that goes on. Without `route` it was deleted in the store; without `declared` this
  * file does not name it, and it stays in force because another file on the store may.
  */
 export type Difference =
@@ -52,14 +52,14 @@ export type DeclaredPlan = {
   readonly creates: readonly Declared[];
   readonly changes: readonly DeclaredChange[];
   readonly deletes: readonly Route[];
-  /** Declared once, not named by this file, and in force all the same. */
+  /** Routes that were declared once, are not named by this file, and are in force all the same. */
   readonly left: readonly Route[];
-  /** What the file says of stored routes and the store does not remember yet, by route id. */
+  /** Routes as the file says them that the store does not remember yet, by route id. */
   readonly said: ReadonlyMap<string, Declared>;
   /** Ids of routes that were given another method or pattern since: they are not declared any more. */
   readonly released: readonly string[];
   readonly differences: readonly Difference[];
-  /** How many declared routes the store holds before. */
+  /** Number of declared routes that the store holds before. */
   readonly held: number;
 };
 
@@ -137,7 +137,7 @@ export function sweep({ deletes, held }: DeclaredPlan): string | undefined {
     : `deletes ${deletes.length} of ${held} declared routes`;
 }
 
-/** `routes` as they are after `plan`, the created ones last. `make` gives a route that is not stored yet its identity. */
+/** Lists `routes` as they are after `plan`, the created ones last. `make` gives a new route its identity. */
 export function afterPlan(
   routes: readonly Route[],
   plan: DeclaredPlan,
@@ -176,7 +176,7 @@ export function differencesOf(file: readonly Declared[], find: DeclaredState['fi
   });
 }
 
-/** Per field: the file's value if it differs from what the file said last. */
+/** Compares a route field by field: the file's value counts if it differs from what the file said last. */
 function changeOf(route: Route, declared: Declared, last: Declared | undefined): Omit<DeclaredChange, 'overrules'> {
   const wanted = DECLARED_FIELDS.filter((field) => last === undefined || last[field] !== declared[field]);
   const source = last === undefined ? 'config' : route.source;

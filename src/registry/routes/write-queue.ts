@@ -12,18 +12,24 @@ import {
   type WriteOutcome,
 } from '../store/ports.ts';
 
-/** `route`: as it is in memory now. */
+/** End of a write. `route` is as it is in memory now. */
 export type Ended =
   | Exclude<WriteOutcome, { readonly kind: 'written' }>
   | { readonly kind: 'written'; readonly route: StoredRoute };
-/** What a turn writes, and what its outcomes come to; undefined: it was decided on what is no more, and has another turn. */
+/**
+ * Plan of a turn: what it writes, and what its outcomes come to; undefined: it was decided on what is no more, and has
+ * another turn.
+ */
 export type Plan<T> = {
   readonly writes: readonly RouteWrite[];
   readonly end: (outcomes: readonly Ended[]) => T | undefined;
 };
 export type TakeTurn = <T>(
   plan: () => Plan<T>,
-  /** Decided over the whole set: written if the set is still that one, and without the limit of routes. */
+  /**
+   * Says that the plan was decided over the whole set: it is written if the set is still that one, and without the
+   * limit of routes.
+   */
   alone?: boolean,
 ) => Promise<T>;
 
@@ -35,7 +41,7 @@ type Turn = {
   readonly afresh: boolean;
   turns: number;
 };
-/** `end`: false for another turn. */
+/** Planned turn. `end` gives false for another turn. */
 type Planned = { readonly writes: readonly RouteWrite[]; readonly end: (outcomes: readonly Ended[]) => boolean };
 
 /** Turns that share a transaction: so long a one takes a few milliseconds beside the disk. */
@@ -97,7 +103,7 @@ export function createRouteTurns(store: RouteStore, memory: RouteMemory, maxRout
     const ended = all.map((write, index) => keep(write, written?.outcomes[index], written?.head));
     if (ended.some((each) => each.kind === 'stale' || (each.kind === 'conflict' && !memory.get(each.existing.id))))
       behind = true;
-    // Whatever is answered is in force.
+    // An answer says what is in force.
     if (behind) await catchUp();
     let from = 0;
     for (const { turn, writes, end } of planned) {
@@ -134,7 +140,7 @@ export function createRouteTurns(store: RouteStore, memory: RouteMemory, maxRout
         if (behind || turns.some(({ afresh }) => afresh)) await catchUp();
         await run(turns);
       } catch (error) {
-        // It is not known which writes were done.
+        // The outcome of each write is not known.
         behind = true;
         for (const turn of turns) turn.fail(error);
       }

@@ -20,7 +20,7 @@ export type CallQueue<C, R> = {
 /** Call whose caller waits until it is over. */
 export type PendingCall<C, R> = {
   readonly call: C;
-  /** Milliseconds of the monotonic clock. */
+  /** Time by the monotonic clock, in milliseconds, at which the call is late. */
   readonly deadline: number;
   readonly resolve: (result: R) => void;
   readonly reject: (error: LedgerUnavailable) => void;
@@ -50,16 +50,22 @@ export type CallQueueOptions<C, R> = {
   readonly maxBatch: number;
   /** Calls that wait at most. */
   readonly maxQueued: number;
-  /** How long a call may take. */
+  /** Milliseconds that a call may take. */
   readonly timeoutMs: number;
-  /** When a carrier that comes back takes its next batch; `idle`: after the callers that it just answered made their next calls. */
+  /**
+   * Moment at which a carrier that comes back takes its next batch; `idle`: after the callers that it just answered
+   * made their next calls.
+   */
   readonly next: 'at_once' | 'idle';
   readonly log: Log;
 };
 
-/** How long a call without a waiting caller waits for company. */
+/** Milliseconds that a call without a waiting caller waits for company. */
 const LATER_MS = 20;
-/** How long calls wait for company while the process is busy: a commit costs more than all else that a paid request does. */
+/**
+ * Milliseconds that calls wait for company while the process is busy: a commit costs more than all else that a paid
+ * request does.
+ */
 const COMPANY_MS = 8;
 
 type Lane<C, R> = { readonly carrier: Carrier<C, R>; batch: readonly PendingCall<C, R>[] | undefined };
@@ -123,7 +129,7 @@ export function createCallQueue<C, R>(options: CallQueueOptions<C, R>): CallQueu
     const sent = lanes.flatMap(({ batch }) => batch ?? []);
     const late = [...sent, ...queue].filter(({ deadline }) => deadline <= at);
     for (const each of late) answers.refuse(each, `The ledger did not answer within ${timeoutMs} milliseconds.`);
-    // What was not sent leaves the queue, and is never carried out.
+    // The calls that were not sent leave the queue, and are never carried out.
     queue = queue.filter(({ isOver }) => !isOver);
     const deadlines = [...sent, ...queue].flatMap(({ isOver, deadline }) => (isOver ? [] : [deadline]));
     expiry = deadlines.length === 0 ? undefined : setTimeout(expire, Math.max(1, Math.min(...deadlines) - at));
@@ -165,7 +171,7 @@ export function createCallQueue<C, R>(options: CallQueueOptions<C, R>): CallQueu
 }
 
 function createAnswers<C, R>(log: Log): Answers<C, R> {
-  /** The last fault, until a call succeeds. */
+  /** Message of the last fault, until a call succeeds. */
   let failing: string | undefined;
   return {
     finish: (pending, result) => {

@@ -6,7 +6,7 @@ import { integer, text, type Row } from './rows.ts';
 export const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** `rows`: sums of an hour each, earliest first. */
+/** Adds up `rows`: sums of an hour each, earliest first. */
 export function addUp(rows: Iterable<Row>, { fromMs, bucket, groupBy, limit }: SummaryQuery): Summary {
   const sums = new Map<string, Sum>();
   for (const row of rows) {

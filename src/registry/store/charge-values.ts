@@ -26,7 +26,7 @@ import { standingOf } from '../../domain/payment/whereabouts.ts';
 import { bytes, integer, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;
-/** `columns` are positions of ALL. */
+/** Change of a row. `columns` are positions of ALL. */
 type Changed = { readonly columns: readonly number[]; readonly values: readonly Value[] };
 
 const isColumn = ({ sharesColumn, isKeptAside }: ChargeRow): boolean => !sharesColumn && !isKeptAside;
@@ -52,12 +52,12 @@ function allValues(charge: Charge): Value[] {
   return ROWS.map((row) => valueIn(charge, row));
 }
 
-/** What a claim after a release writes: all but the id. */
+/** Values that a claim after a release writes: all but the id. */
 function rewrittenOf(charge: Charge): Changed {
   return { columns: ALL.slice(1).map((_, index) => index + 1), values: allValues(charge).slice(1) };
 }
 
-/** What an event changed: nothing of what the claim fixed. */
+/** Values that an event changed: nothing of what the claim fixed. */
 function changedOf(before: ChargeSource, after: ChargeSource): Changed {
   const columns: number[] = [];
   const values: Value[] = [];
@@ -129,7 +129,7 @@ export function stateOf(row: Row): ChargeState {
 
 type Texts = Readonly<Record<string, string>>;
 
-/** What only a rail reads. */
+/** Reads texts that only a rail understands. */
 function readTexts(written: string): Texts {
   const texts: unknown = JSON.parse(written);
   if (!isTexts(texts)) throw new TypeError('the store holds words of a rail that are no record of texts');
@@ -214,21 +214,21 @@ export type RowChange = {
   readonly id: string;
   readonly version: number;
   readonly leaseUntil: number | null;
-  /** Of a claim. */
+  /** Room of a claim. */
   readonly room: Room | null;
   readonly before: Charge['state'];
   readonly after: Charge['state'];
   /** Positions of the columns that change, and what they hold from now on. */
   readonly columns: readonly number[];
   readonly values: readonly Value[];
-  /** Null: it is no longer needed. Undefined: as it is. */
+  /** Credential. Null: it is no longer needed. Undefined: as it is. */
   readonly credential?: string | null;
   readonly dropsAnswer: boolean;
   /** Money that moved with this change. */
   readonly settled: Settled | null;
 };
 
-/** What the sums are made of. */
+/** Facts that the sums are made of. */
 export type Settled = {
   readonly routeId: string;
   readonly currency: string;

@@ -21,7 +21,7 @@ export type CopySource = {
   /** Durable when it returns. */
   readonly setMark: (mark: CopyMark | undefined) => void;
   readonly count: (table: CopiedTable) => number;
-  /** In the order of its key. */
+  /** Yields the rows in the order of their key. */
   readonly rows: (table: CopiedTable) => Iterable<CopyRow>;
   /** The number of the next charge. */
   readonly nextSeq: () => number;
@@ -29,25 +29,25 @@ export type CopySource = {
 };
 
 export type CopyTarget = {
-  /** For people; it tells one target from another. */
+  /** Name for people; it tells one target from another. */
   readonly name: string;
-  /** In one transaction, as the only copy into it. Rejects if it is not known how it ended. */
+  /** Runs `work` in one transaction, as the only copy into it. Rejects if it is not known how it ended. */
   readonly transact: <T>(work: (session: CopySession) => Promise<CopyEnd<T>>) => Promise<T>;
   readonly close: () => Promise<void>;
 };
-/** `keeps`: what was written is committed; else it is undone. */
+/** End of a copy. `keeps`: what was written is committed; else it is undone. */
 export type CopyEnd<T> = { readonly keeps: boolean; readonly result: T };
 export type CopySession = {
-  /** `used`: anything was kept in it, or a server ran on it. */
+  /** State of the target. `used`: anything was kept in it, or a server ran on it. */
   readonly state: () => Promise<'gone' | 'empty' | 'used'>;
-  /** Until its transaction ends, no other one reads or writes what is there. */
+  /** Holds the target: until its transaction ends, no other one reads or writes what is there. */
   readonly hold: () => Promise<void>;
   /** Makes its schema, or brings it up to date. */
   readonly make: () => Promise<void>;
   readonly write: (table: CopiedTable, rows: readonly CopyRow[]) => Promise<void>;
-  /** All rows are there; the next charge gets the number `nextSeq`. */
+  /** Finishes the copy: all rows are there, and the next charge gets the number `nextSeq`. */
   readonly finish: (nextSeq: number) => Promise<void>;
-  /** In the order of its key. */
+  /** Yields the rows in the order of their key. */
   readonly rows: (table: CopiedTable) => AsyncIterable<readonly CopyRow[]>;
   /** Writes what changes nothing, so that the commit says that what was read before it is durable. */
   readonly touch: () => Promise<void>;

@@ -15,7 +15,7 @@ import type {
 } from './copy-ports.ts';
 import { ROUTE_COLUMNS } from './route-values.ts';
 
-/** What is copied, in this order, and the columns of each. An answer is a row of its own, because it may be large. */
+/** Tables that are copied, in this order, and their columns. An answer is a row of its own: it may be large. */
 export const COPIED = {
   meta: ['registry_id', 'revision', 'stamp'],
   routes: ['seq', 'pattern_key', ...ROUTE_COLUMNS],
@@ -33,18 +33,18 @@ export const LEFT_BEHIND: readonly string[] = ['desk_sessions', 'desk_tickets'];
 type CopyDigest = { readonly rows: number; readonly sha256: string };
 type CopyDigests = ReadonlyMap<CopiedTable, CopyDigest>;
 export type CopyResult =
-  /** `found`: an earlier run had copied it. `rehearsed`: all was done, and undone. */
+  /** The copy is there. `found`: an earlier run had made it. `rehearsed`: all was done, and undone. */
   | { readonly kind: 'copied' | 'found' | 'rehearsed'; readonly tables: CopyDigests }
-  /** Nothing was written. */
+  /** The target is in use: nothing was written. */
   | { readonly kind: 'occupied' }
   /** The source is marked for another target. */
   | { readonly kind: 'elsewhere'; readonly mark: CopyMark }
-  /** `written`: by this run, and undone; else what an earlier one had copied is no longer what the source is. */
+  /** The copies differ. `written`: by this run, and undone; else the source is no longer what an earlier run copied. */
   | { readonly kind: 'differs'; readonly table: CopiedTable; readonly written: boolean };
 
 export type CopyProgress = { readonly doing: 'written' | 'read back'; readonly rows: number; readonly of: number };
 type CopyOptions = {
-  /** Milliseconds since the epoch. */
+  /** Time in milliseconds since the epoch. */
   readonly now: () => number;
   /** Marks nothing and undoes what it wrote. */
   readonly rehearses: boolean;
@@ -98,7 +98,7 @@ export async function thawStore(source: CopySource, target: CopyTarget): Promise
   return { kind: 'thawed' };
 }
 
-/** There is no such database. */
+/** Error that says that there is no such database. */
 export class TargetGone extends Error {
   override readonly name = 'TargetGone';
 }
@@ -145,7 +145,7 @@ async function writeAll(source: CopySource, session: CopySession, { onProgress }
   return digests;
 }
 
-/** The first table of the target that holds something else. */
+/** Finds the first table of the target that holds something else. */
 async function differing(
   tables: CopyDigests,
   session: CopySession,
@@ -197,7 +197,7 @@ function createDigest(): { readonly add: (row: CopyRow) => void; readonly end: (
   };
 }
 
-/** Bytes as hexadecimal; a text of PostgreSQL holds no NUL. */
+/** Spells bytes as hexadecimal; a text of PostgreSQL holds no NUL. */
 function spelled(value: CopyValue): string | number | null {
   if (typeof value === 'string') return value.replaceAll('\0', '\uFFFD');
   if (!(value instanceof Uint8Array)) return value;

@@ -1,4 +1,4 @@
-// What the configuration said about a route when it was last applied: a column of the route, as JSON.
+// Keeps what the configuration said about a route when it was last applied: a column of the route, as JSON.
 import { z } from 'zod';
 import type { Declared } from '../routes/three-way-merge.ts';
 import { nullableText, type Row } from './rows.ts';

@@ -12,11 +12,11 @@ import type { DeskStore } from './desk-ports.ts';
 
 /** A store that is named in the configuration and not open yet. */
 export type StorePlace = {
-  /** Other processes may serve it at the same time, with files of their own. */
+  /** Whether other processes may serve it at the same time, with files of their own. */
   readonly isShared: boolean;
   /** Whether anything was ever kept there. */
   readonly exists: () => boolean;
-  /** The one process that serves it, if there can be but one. Throws a sentence that names who holds it. */
+  /** Locks the store for its one serving process, if it has but one. Throws a sentence that names who holds it. */
   readonly lock: (holder: Holder) => StoreLock;
   /** Brings its schema up to date, and makes it if there is none; the versions that were applied. Rejects with a sentence. */
   readonly migrate: (onUpgrade?: OnUpgrade) => Promise<readonly number[]>;
@@ -24,25 +24,28 @@ export type StorePlace = {
   readonly isMigrated: () => Promise<boolean>;
   /** Statements that let a user of its database keep charges and do nothing else; undefined if it knows no users. Throws what is wrong with the name. */
   readonly grants: (user: string) => readonly string[] | undefined;
-  /** What an operator should know of it before this configuration uses it; asks it, and changes nothing. */
+  /** Finds what an operator should know of it before this configuration uses it; asks it, and changes nothing. */
   readonly examine: (use: StoreUse) => Promise<readonly StoreRemark[]>;
-  /** Its routes without making, migrating or writing it. Rejects if it cannot be read, or an older version wrote it. */
+  /** Reads its routes, and makes, migrates or writes nothing. Rejects if it cannot, or an older version wrote them. */
   readonly readRoutes: () => Promise<readonly StoredRoute[]>;
-  /** Migrated. Rejects with a sentence. */
+  /** Opens the store, migrated. Rejects with a sentence. */
   readonly open: (options: OpenOptions) => Promise<Store>;
-  /** Its charges; opened with the first call. */
+  /** Opens its charges, with the first call. */
   readonly openCharges: (options: ChargesOptions) => ChargesStore;
-  /** To copy from it as its one process; without `holder` to rehearse that beside others. Throws a sentence. Undefined: not from this kind. */
+  /**
+   * Opens it to copy from it as its one process; without `holder` to rehearse that beside others. Throws a sentence.
+   * Undefined: not from this kind.
+   */
   readonly openSource?: (holder: Holder | undefined) => CopySource;
-  /** Undefined: not into this kind. */
+  /** Opens it to copy into it; undefined: not into this kind. */
   readonly openTarget?: () => CopyTarget;
-  /** Undefined if it cannot be asked. */
+  /** Measures the store; undefined if it cannot be asked. */
   readonly stats: () => Promise<StoreStats | undefined>;
 };
 
-/** Of one running Tollgate: `processes` with their workers. */
+/** Use of a store by one running Tollgate: `processes` with their workers. */
 export type StoreUse = { readonly processes: number; readonly isRegistry: boolean };
-/** `detail`: a sentence. */
+/** Remark about a store. `detail` is a sentence. */
 export type StoreRemark = {
   readonly level: 'ok' | 'warning' | 'cannot_serve' | 'away';
   readonly detail: string;
@@ -53,19 +56,19 @@ type OpenOptions = ChargesOptions & {
   /** A server, which stalls no request for a write, or a command that has nothing else to do. */
   readonly as: 'server' | 'command';
   readonly onUpgrade?: OnUpgrade;
-  /** Told why a server has to wait for a store that others share. */
+  /** Hears why a server has to wait for a store that others share. */
   readonly waits?: (because: string) => void;
 };
 
 export type ChargesOptions = {
-  /** Milliseconds since the epoch. */
+  /** Time in milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;
-  /** Told of each call to a store that others share. */
+  /** Hears of each call to a store that others share. */
   readonly observe?: ObserveStore | undefined;
   /**
-   * Only this process and commands use the store: leases of its own earlier runs are over, and clocks that are set move
-   * leases along.
+   * Whether only this process and commands use the store: leases of its own earlier runs are over, and clocks that are
+   * set move leases along.
    */
   readonly alone?: boolean;
   /** Names this run of the process; drawn if left out. */
@@ -79,17 +82,17 @@ export type Store = {
   readonly desk: DeskStore;
   /** Opened with its first call. */
   readonly charges: ChargesStore;
-  /** Undefined if it cannot be asked. */
+  /** Measures the store; undefined if it cannot be asked. */
   readonly stats: () => Promise<StoreStats | undefined>;
   /**
-   * Of a store that other processes serve too: says what this process goes by, in place of what it said before. Calls
-   * `differs` for each setting that another process has otherwise, now or later.
+   * Tells the other processes on a store what this one goes by, in place of what it said before. Calls `differs` for
+   * each setting that another process has otherwise, now or later.
    */
   readonly share?: (own: CommonSettings, differs: (setting: keyof CommonSettings) => void) => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
-/** What all processes on a store should have alike, each as a digest. */
+/** Settings that all processes on a store should have alike, each as a digest. */
 export type CommonSettings = Readonly<Record<'receivers' | 'api_keys', string>>;
 
 /** The store cannot do or say it: a write may have happened or not. For operators, not for clients. */
@@ -100,19 +103,25 @@ export class StoreUnavailable extends Error {
 /** The store says no, perhaps to this process alone: to its password, its rights, its TLS or its version. */
 export class StoreRefused extends LedgerUnavailable {}
 
-/** `check` rejects with StoreRefused where the store is there and says no. */
+/** Store of charges. `check` rejects with StoreRefused if the store is there and says no. */
 export type ChargesStore = ChargeStore &
   ChargeReports &
   ChargeKeeping & {
     /** Ends the leases of a run whose process is gone, such as a worker's. */
     readonly endRun: (run: string) => Promise<void>;
-    /** Of this process on a store that others share; undefined where there are none. */
+    /** Load of this process on a store that others share; undefined if there are none. */
     readonly load?: () => StoreLoad;
   };
 
-/** `batch`: calls of the ledger in one transaction; `claim`: of a new payment, as its caller waits for it; `change`: of routes or keys. */
+/**
+ * Operation on a store. `batch`: calls of the ledger in one transaction; `claim`: of a new payment, as its caller waits
+ * for it; `change`: of routes or keys.
+ */
 export type StoreOperation = 'batch' | 'claim' | 'read' | 'change';
-/** `refused`: the store said no; `unknown`: its answer did not come; `failed`: it was not reached in time. */
+/**
+ * Result of an operation. `refused`: the store said no; `unknown`: its answer did not come; `failed`: it was not
+ * reached in time.
+ */
 export type StoreResult = 'ok' | 'refused' | 'unknown' | 'failed';
 export type ObserveStore = {
   readonly call: (operation: StoreOperation, result: StoreResult, seconds: number) => void;
@@ -128,14 +137,14 @@ export type ChangeKind = 'created' | 'updated' | 'deleted';
 /** The state of the whole set. `stamp` is new with every write, also if a restored backup repeats a revision. */
 export type Head = { readonly revision: number; readonly stamp: string };
 
-/** Who wrote a route. A name may hold anything; what stands before it says whose it is. */
+/** Writer of a route. A name may hold anything; what stands before it says whose it is. */
 export type Writer = 'config' | `dashboard:${string}` | `api_key:${string}`;
 
-/** `seq`: the revision that made it, so the order of creation, and what a list's cursor holds. */
+/** Route as it is stored. `seq` is the revision that made it: the order of creation, and a list's cursor. */
 export type StoredRoute = Route & {
   readonly seq: number;
   readonly writtenBy: Writer;
-  /** What the configuration said about it when it was last applied; null if it never did. */
+  /** Route as the configuration said it when it was last applied; null if it never did. */
   readonly declared: Declared | null;
 };
 /** The store gives it its number. */
@@ -151,8 +160,8 @@ export type RouteStore = {
   /** Oldest first. */
   readonly load: () => Promise<{ readonly head: Head; readonly routes: readonly StoredRoute[] }>;
   /**
-   * One transaction, with an outcome for each write. With `ifRevision` it is `moved` if the set has another revision by
-   * then; and if one of the writes is not written, none is, and it rejects.
+   * Writes in one transaction, with an outcome for each write. With `ifRevision` it is `moved` if the set has another
+   * revision by then; and if one of the writes is not written, none is, and it rejects.
    */
   readonly write: (writes: readonly RouteWrite[], options: WriteOptions) => Promise<RoutesWritten | 'moved'>;
   /** Oldest first; `too_old` if the log does not reach back that far, or ahead. */
@@ -167,7 +176,10 @@ export type RouteStore = {
   readonly watch: (hint: () => void) => () => void;
 };
 
-/** `key`: the pattern's, of which there is one for each method. `was`: the stored route as the caller knows it. */
+/**
+ * Write of a route. `key`: the pattern's, of which there is one for each method. `was`: the stored route as the caller
+ * knows it.
+ */
 export type RouteWrite =
   | { readonly kind: 'insert'; readonly route: NewRoute; readonly key: string }
   | { readonly kind: 'update'; readonly route: StoredRoute; readonly key: string; readonly was: StoredRoute }
@@ -191,7 +203,7 @@ export type Conflict = { readonly kind: 'conflict'; readonly existing: StoredRou
 /** A change of the set; a deleted route is given as it was. */
 export type StoredChange = Head & { readonly kind: ChangeKind; readonly route: StoredRoute };
 
-/** One change of one route; `before` is null if it was made, `after` if it was deleted. */
+/** Change of one route; `before` is null if it was made, `after` if it was deleted. */
 export type RouteChange = {
   readonly revision: number;
   readonly at: string;
@@ -208,7 +220,7 @@ export type StoredKey = {
   readonly createdAt: string;
   readonly revokedAt: string | null;
 };
-/** `digest`: the SHA-256 of the whole key; the key itself is never stored. */
+/** Key to be stored. `digest` is the SHA-256 of the whole key; the key itself is never stored. */
 export type NewKey = Omit<StoredKey, 'revokedAt'> & { readonly digest: Buffer };
 export type FoundKey = StoredKey & { readonly digest: Buffer };
 
@@ -226,9 +238,9 @@ export type ApiKeyStore = {
 };
 
 export type StoreStats = {
-  /** Bytes by file name. */
+  /** Sizes of files in bytes, by name. */
   readonly files: Readonly<Record<string, number>>;
-  /** Of the volume, for us. */
+  /** Bytes of the volume that are free for us. */
   readonly freeBytes: number;
   readonly volumeBytes: number;
 };
@@ -237,12 +249,12 @@ export type Holder = { readonly pid: number; readonly host: string; readonly sta
 
 export type StoreLock = { readonly release: () => void };
 
-/** From one version of the schema to another. */
+/** Upgrade from one version of the schema to another. */
 export type Upgrade = { readonly from: number; readonly to: number };
 
-/** `upgrade` is told before the first migration runs. */
+/** Hears of the upgrade before the first migration runs. */
 export type OnUpgrade = (upgrade: Upgrade) => void;
 
 export const UPGRADE_TAKES = 'a million charges take about half a minute';
-/** For the log. */
+/** Message for the log. */
 export const UPGRADING = `the store is brought up to date; ${UPGRADE_TAKES}`;

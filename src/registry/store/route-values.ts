@@ -15,7 +15,7 @@ import { readDeclared, writeDeclared } from './declared-column.ts';
 import type { ChangeKind, Head, NewRoute, RouteChange, StoredChange, StoredRoute, Writer } from './ports.ts';
 import { integer, nullableText, text, type Row } from './rows.ts';
 
-/** In the order in which `routeValues` binds them. */
+/** Columns in the order in which `routeValues` binds them. */
 export const ROUTE_COLUMNS = [...ROUTE_ROWS.map(({ wire }) => wire), 'written_by', 'declared'];
 
 export type Recorded = {
@@ -48,7 +48,7 @@ function asItIs(value: string): string {
 
 const BLANK = blankOf([...ROUTE_ROWS.map(({ name }) => name), 'seq', 'writtenBy', 'declared']);
 
-/** `pool`: gives one string for equal ones. */
+/** Reads a route. `pool` gives one string for equal ones. */
 export function readRoute(row: Row, pool: (text: string) => string = asItIs): StoredRoute {
   const route = routeOf((field) => {
     const value = readColumn(row, field);

@@ -1,4 +1,4 @@
-// One open event stream, and who of many may still listen.
+// Holds one open event stream, and says which of many may still listen.
 import type { ServerResponse } from 'node:http';
 import type { Principal } from '../auth/credentials.ts';
 
@@ -7,7 +7,7 @@ export type EventStream = {
   readonly principal: Principal;
   /** Stands for the key of its client: equal for all who hold it. */
   readonly key: string;
-  /** `live` once it was sent all that was; before, it waits for its turn or for its reader. */
+  /** State of the stream. `live` once it was sent all that was; before, it waits for its turn or for its reader. */
   state: 'queued' | 'sending' | 'live';
   /** The revision of the last change that it was sent. */
   seen: number;

@@ -7,22 +7,22 @@ import { gzip } from 'node:zlib';
 import { toWire, type Route } from '../../domain/routing/route.ts';
 import type { Routes } from '../routes/registry-routes.ts';
 
-/** Which set it is. */
+/** Name of a set. */
 export type FeedName = {
   readonly revision: number;
   readonly etag: string;
-  /** Another coding of the body has a strong tag of its own (RFC 9110 section 8.8.3.3). */
+  /** Tag of the zipped body: another coding has a strong tag of its own (RFC 9110 section 8.8.3.3). */
   readonly zippedEtag: string;
 };
 
 type FeedBody = FeedName & {
   readonly plain: Buffer;
-  /** Undefined if compressing is not worth it. */
+  /** Zipped body; undefined if compressing is not worth it. */
   readonly zipped: () => Promise<Buffer | undefined>;
 };
 
 export type Feed = {
-  /** Of the set as it is now, which is not made for that. */
+  /** Name of the set as it is now, which is not made for that. */
   readonly name: () => FeedName;
   /** The set as it is now, or as it became while this was made. */
   readonly current: () => Promise<FeedBody>;
@@ -63,7 +63,8 @@ export function createFeed(routes: Pick<Routes, 'head' | 'routeSet'>): Feed {
     current: async () => {
       if (made && isCurrent()) return made;
       if (making) {
-        // It may have begun before the write that this caller knows of; one that begins now has not.
+        // A feed that is being made may have begun before the write that this caller knows of; one that begins now has
+        // not.
         await making;
         if (made && isCurrent()) return made;
       }
@@ -75,7 +76,7 @@ export function createFeed(routes: Pick<Routes, 'head' | 'routeSet'>): Feed {
   };
 }
 
-/** Into one buffer from the start: putting 35 MB of pieces together at the end would be a pause of its own. */
+/** Writes the feed into one buffer from the start: joining 35 MB of pieces at the end would be a pause of its own. */
 async function serialise(routes: readonly Route[]): Promise<Buffer> {
   let body: Buffer = Buffer.alloc(0);
   let end = 0;
@@ -85,7 +86,8 @@ async function serialise(routes: readonly Route[]): Promise<Buffer> {
     const piece = Buffer.from(`${start === 0 ? '[' : ','}${slice.join(',')}`);
     const needed = end + piece.length + CLOSING;
     if (needed > body.length) {
-      // Guessed by the pieces so far, and generously: memory that is not written to is not taken from the system.
+      // The size is guessed by the pieces so far, and generously: memory that is not written to is not taken from the
+      // system.
       const part = Math.min(1, (start + SLICE) / routes.length);
       body = withRoom(body.subarray(0, end), (needed / part) * ROOM);
     }

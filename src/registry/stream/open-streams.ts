@@ -14,7 +14,7 @@ import { createBroadcast } from './broadcast.ts';
 export type Streams = {
   /** Whether one more stream may be opened, by anyone and by this one. */
   readonly hasRoom: (principal: Principal) => boolean;
-  /** `lastSeen` is the revision that the client names, or undefined if it names none: then only news are sent. */
+  /** Opens a stream. `lastSeen` is the revision that the client names; undefined: only news are sent. */
   readonly open: (res: ServerResponse, principal: Principal, lastSeen: number | undefined) => void;
   readonly count: () => number;
   readonly close: () => void;
@@ -31,12 +31,12 @@ type StreamOptions = {
 
 export type StreamLimits = {
   readonly streams: number;
-  /** Of one API key. */
+  /** Limit of streams of one API key. */
   readonly streamsPerKey: number;
-  /** Bytes that may wait for one slow reader. */
+  /** Number of bytes that may wait for one slow reader. */
   readonly streamBuffer: number;
   readonly heartbeatMs: number;
-  /** How often it is asked whether the keys of open streams still hold. */
+  /** Milliseconds between two checks whether the keys of open streams still hold. */
   readonly keysMs: number;
 };
 
@@ -46,7 +46,7 @@ const MAX_WAITS = 4;
 
 export function createStreams({ routes, stillAllowed, random, limits }: StreamOptions): Streams {
   const streams = new Set<EventStream>();
-  /** They run while there is a stream. */
+  /** Timers that run while there is a stream. */
   let timers: readonly NodeJS.Timeout[] = [];
   const stopTimers = (): void => {
     for (const timer of timers) clearInterval(timer);
@@ -67,7 +67,7 @@ export function createStreams({ routes, stillAllowed, random, limits }: StreamOp
   };
   const broadcast = createBroadcast(streams, { stillAllowed, send, drop });
   const tellHead = (to?: EventStream): void => {
-    // One that cannot be told now is told with the next heartbeat.
+    // A proof that cannot be told now is told with the next heartbeat.
     void routes.prove().then(
       (proof) => broadcast({ kind: 'head', proof, to }),
       () => undefined,

@@ -27,7 +27,7 @@ type ResumeOptions = {
   readonly onLive: (stream: EventStream) => void;
 };
 
-/** Missed changes that are told however small the set is. */
+/** Number of missed changes that are told however small the set is. */
 const LEAST_TOLD = PAGE_CHANGES;
 
 export function createResumeQueue({ routes, stillAllowed, drop, onLive }: ResumeOptions): ResumeQueue {
@@ -53,7 +53,7 @@ export function createResumeQueue({ routes, stillAllowed, drop, onLive }: Resume
         add(stream);
       });
   };
-  /** `page`: what comes after what it has seen; undefined: the log cannot tell it. */
+  /** Sends a page of what comes after what the stream has seen; undefined: the log cannot tell it. */
   const sendPage = (stream: EventStream, page: ChangePage | undefined): void => {
     const { revision } = head();
     if (page === undefined) {
@@ -105,7 +105,7 @@ export function createResumeQueue({ routes, stillAllowed, drop, onLive }: Resume
     working = false;
   };
   const add = (stream: EventStream): void => {
-    // Closed while its reader took the last page.
+    // The stream was closed while its reader took the last page.
     if (stream.res.destroyed) return;
     stream.state = 'queued';
     queue.add(stream);

@@ -5,9 +5,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { LRUCache } from 'lru-cache';
 
 export type Sidecars = {
-  /** One of them asked for the routes. */
+  /** Counts a sidecar that asked for the routes. */
   readonly polled: (headers: IncomingHttpHeaders) => void;
-  /** One of them holds a stream until what is returned is called. */
+  /** Counts a sidecar that holds a stream until what is returned is called. */
   readonly connected: (headers: IncomingHttpHeaders) => () => void;
   readonly count: () => number;
 };

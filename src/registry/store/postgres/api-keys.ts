@@ -27,7 +27,7 @@ export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
         rows.map((row) => [bytes(row, 'digest').toString('hex'), { ...readKey(row), digest: bytes(row, 'digest') }]),
       );
     });
-  /** As long as it cannot be read anew, what was known last holds. */
+  /** The keys that were known last hold for as long as they cannot be read anew. */
   let last: Known | undefined;
   const current = async (): Promise<Known> => {
     if (known === undefined) {

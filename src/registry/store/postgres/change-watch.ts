@@ -82,7 +82,7 @@ export function createChangeWatch(
     if (pooler) return;
     onNotification(() => void look());
     await session.simple(`LISTEN ${schema}_changes`);
-    // It is made anew by the look, which finds what nobody told of meanwhile.
+    // The connection is made anew by the look, which finds what nobody told of meanwhile.
     onLost(() => void look());
   });
 
@@ -93,7 +93,7 @@ export function createChangeWatch(
   };
   return {
     routes: (hint) => {
-      // What was read before it listened, it was not told.
+      // The watch was not told of what was read before it listened.
       head = undefined;
       return listen(routes, hint);
     },

@@ -20,19 +20,19 @@ export type BatchCall =
   | { readonly kind: 'insert'; readonly insert: RowInsert }
   | { readonly kind: 'update'; readonly change: RowChange; readonly kept: KeptAnswer | undefined };
 export type BatchResult = StoredCharge | NotInserted | NotUpdated | undefined;
-/** `again`: it was not tried, because another call of the batch was about the same. */
+/** Outcome of a call. `again`: it was not tried, because another call of the batch was about the same. */
 export type BatchOutcome = { readonly kind: 'done'; readonly result: BatchResult } | { readonly kind: 'again' };
 
 export type BatchOptions = {
   readonly sql: ChargeSql;
   readonly now: () => number;
   readonly shift: () => number;
-  /** Until then a lease that ran out counts as running: its owner may be back in a moment. Undefined: none does. */
+  /** Time until which a lease that ran out counts as running: its owner may soon be back. Undefined: none does. */
   readonly quietUntil: () => number | undefined;
   readonly shard: number;
-  /** Told what the database's clock said, at the latest when `at` was. */
+  /** Hears what the database's clock said, at the latest when `at` was. */
   readonly onClock: (clock: number) => void;
-  /** What a transaction sets for itself. */
+  /** Settings that a transaction makes for itself. */
   readonly settings: () => string;
 };
 
@@ -51,7 +51,8 @@ export async function runBatch(
   const missing = calls.flatMap((call, place) => (done.has(place) || plan.again.has(place) ? [] : [{ call, place }]));
   if (missing.length === 0) return outcomes;
 
-  // After the transaction, by statements of their own: one that met what another transaction just wrote does not see it yet.
+  // Payments are read after the transaction, by statements of their own: one that met what another transaction just
+  // wrote does not see it yet.
   const payments = missing.flatMap(({ call, place }) => {
     if (call.kind === 'insert') return [{ place, key: call.insert.payment }];
     return call.kind === 'find' && 'payment' in call.by ? [{ place, key: call.by.payment }] : [];
@@ -76,7 +77,7 @@ export async function runBatch(
   return outcomes;
 }
 
-/** As long as somebody owns it, it is his until then. */
+/** Keeps a charge as its owner's until then, as long as somebody owns it. */
 function held(stored: StoredCharge, until: number | undefined): StoredCharge {
   const { charge } = stored;
   return until === undefined || charge.owner === null || charge.leaseUntil >= until

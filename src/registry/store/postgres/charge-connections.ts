@@ -19,14 +19,14 @@ type ChargeConnectionsOptions = {
   readonly batch: Omit<BatchOptions, 'shard'>;
   readonly timeoutMs: number;
   readonly maxQueued: number;
-  /** Told how many calls go out in one transaction. */
+  /** Hears how many calls go out in one transaction. */
   readonly onBatch: (calls: number) => void;
   readonly log: Log;
   readonly random: Random;
 };
 
 type Pending = PendingCall<BatchCall, BatchResult>;
-/** `shard`: the rows of the sums that it counts in, so that connections seldom wait for each other. */
+/** Connection for writes. `shard`: its rows of the sums, so that connections seldom wait for each other. */
 type Lane = { readonly connection: Link; shard: number };
 
 const MAX_BATCH = 256;
@@ -94,7 +94,7 @@ function createCarrier(
         }
         const isContended = CONTENDED.has(codeOf(error) ?? '');
         if (isContended) lane.shard = drawShard();
-        // One call cannot be carried out; the others must not suffer.
+        // A call may be one that cannot be carried out; the others must not suffer.
         if (pending.length > 1) {
           const half = Math.ceil(pending.length / 2);
           const left = await carry(pending.slice(0, half), answers);

@@ -1,4 +1,4 @@
-// What a database user needs for charges alone, as statements for an operator who may grant it. A sidecar that is
+// Lists what a database user needs for charges alone, as statements for an operator who may grant it. A sidecar that is
 // broken into then changes no price and reads no key.
 
 /** Tables of charges in postgres.sql and its later versions. */

@@ -9,20 +9,20 @@ import { inTransaction, type Answer, type Session } from './connection.ts';
 
 /** Charges that are looked at for each that may be taken away. */
 const WALKED_FOR_EACH = 5;
-/** From so long after its claim on, a payment without a deadline is over. */
+/** Milliseconds after its claim from which a payment without a deadline is over. */
 const NO_DEADLINE_KEPT_MS = 24 * 3_600_000;
 /** Longer than the pause in which there is nothing to do. */
 export const PRUNE_LEASE_MS = 150_000;
 
 type PruneDeps = {
   readonly sql: ChargeSql;
-  /** Of this process. */
+  /** Run of this process. */
   readonly run: string;
   readonly use: <T>(work: (session: Session, shard: number) => Promise<T>) => Promise<T>;
   readonly find: (id: string) => Promise<StoredCharge | undefined>;
   readonly update: (change: RowChange) => Promise<NotUpdated | undefined>;
   readonly now: () => number;
-  /** What a transaction sets for itself. */
+  /** Settings that a transaction makes for itself. */
   readonly settings: () => string;
 };
 

@@ -104,10 +104,10 @@ async function listOwed(
   };
 }
 
-/** `chg_` begins every id. */
+/** Length of the `chg_` that begins every id. */
 const LEAST_START = 4;
 
-/** By the index of ids first; if that holds nothing every charge is looked at. */
+/** Searches by the index of ids first; if that holds nothing every charge is looked at. */
 async function searchRows(
   select: string,
   ask: AskReader,

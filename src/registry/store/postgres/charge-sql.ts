@@ -9,7 +9,7 @@ import type { Statement } from './connection.ts';
 
 export type ChargeSql = ReturnType<typeof createChargeSql>;
 
-/** What changes of a kind have in common. */
+/** Kind of a change: what changes with the same columns have in common. */
 export type ChangeKindOfRow = {
   /** Positions of ALL. */
   readonly columns: readonly number[];
@@ -38,13 +38,13 @@ const PARAMETERS: Readonly<Record<ChargeRow['kind'], string>> = {
 /** The type of each column of a charge, as a parameter has it. */
 const TYPES: ReadonlyMap<string, string> = new Map(CHARGE_ROWS.map(({ column, kind }) => [column, PARAMETERS[kind]]));
 const ANSWER = CHARGE_ROWS.filter(({ part }) => part === 'answer').map(({ column }) => column);
-/** Milliseconds; `shift` moves the clock in tests. */
+/** Clock in milliseconds; `shift` moves it in tests. */
 const CLOCK = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::int8';
 /** ASCII of a name: locks of other programs on this database have other numbers. */
 const LOCKS = 0x54474154;
 const DUE_AT = 'greatest(lease_until, coalesce(look_at, 0))';
 
-/** `schema` is an identifier that needs no quotes. */
+/** Writes the statements. `schema` is an identifier that needs no quotes. */
 export function createChargeSql(schema: string) {
   const charges = `${schema}.charges`;
   const names = new Map<string, Statement>();
@@ -104,7 +104,7 @@ export function createChargeSql(schema: string) {
   };
 }
 
-/** Also under other names than the table's: `c` is the charge. */
+/** Selects columns, also under other names than the table's: `c` is the charge. */
 const selected = (columns: readonly string[]): string =>
   columns.map((column) => (DIGESTS.has(column) ? `encode(c.${column}, 'hex') AS ${column}` : `c.${column}`)).join(', ');
 const STORED = `c.seq, c.version, ${selected([...ALL, 'credential', ...ANSWER])}`;
@@ -126,7 +126,7 @@ function rowsOf(columns: readonly (readonly [name: string, type: string])[], fro
   return `unnest(${arrays}) AS v (${columns.map(([name]) => name).join(', ')})`;
 }
 
-/** Unsettled charges of the payer of `row` on its network, no further than to its limit. Binds the time at `$1`. */
+/** Counts unsettled charges of the payer of `row` on its network, up to its limit. Binds the time at `$1`. */
 function unsettled(schema: string, row: string): string {
   return `(SELECT count(*) FROM (
     SELECT 1 FROM ${schema}.charges AS o WHERE o.is_open AND o.payer = ${row}.payer AND o.network = ${row}.network
@@ -135,7 +135,7 @@ function unsettled(schema: string, row: string): string {
     LIMIT ${row}.room) AS few)`;
 }
 
-/** `moves`: rows of (state, by). Binds the shard at `$2`. */
+/** Counts `moves`: rows of (state, by). Binds the shard at `$2`. */
 function counting(schema: string, moves: string): string {
   return `INSERT INTO ${schema}.charge_counts AS t (state, shard, charges)
     SELECT state, $2::int2, sum(by) FROM (${moves}) AS moves (state, by) GROUP BY state HAVING sum(by) <> 0 ORDER BY state

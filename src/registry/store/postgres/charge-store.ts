@@ -29,13 +29,13 @@ export type PostgresChargesOptions = {
   readonly maxQueued?: number;
   /** Names this run of the process; drawn if left out. */
   readonly run?: string | undefined;
-  /** For tests: moves the ledger's clock, in milliseconds. */
+  /** Offset of the ledger's clock in tests, in milliseconds. */
   readonly shift?: () => number;
 };
 
 const ANSWER_BYTES = 1024 * 1024;
 const MAX_QUEUED = 20_000;
-/** After an outage every lease has run out at once: for one lease their owners come first, and nothing is taken from them. */
+/** Milliseconds after an outage in which nothing is taken from owners: every lease has run out at once. */
 const QUIET_MS = 10_000;
 
 export function openPostgresCharges(links: Links, options: PostgresChargesOptions = {}): ChargesStore {

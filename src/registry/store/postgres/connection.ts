@@ -1,7 +1,7 @@
-// One connection to PostgreSQL, used by one caller at a time and made anew when it is lost. Statements of a caller go out
-// without waiting for each other. Never assumes: a connection that timed out, was cut, turned read-only or spoke of doubt is
-// destroyed, and what was sent on it is unknown (ConnectionLost). It sends no cancel requests: one that reaches a commit
-// that waits for a standby makes it a success that only this server knows of.
+// Holds one connection to PostgreSQL, used by one caller at a time and made anew when it is lost. Statements of a
+// caller go out without waiting for each other. It never assumes: a connection that timed out, was cut, turned
+// read-only or spoke of doubt is destroyed, and what was sent on it is unknown (ConnectionLost). It sends no cancel
+// requests: one that reaches a commit that waits for a standby makes it a success that only this server knows of.
 import { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -15,16 +15,16 @@ export type Address = {
   readonly port: number;
   readonly user: string;
   readonly database: string;
-  /** Asked for each connection: passwords rotate. */
+  /** Password, asked for each connection: passwords rotate. */
   readonly password: () => string | undefined;
   readonly tls: () => ConnectionOptions | false;
-  /** Behind a pooler in transaction mode: no statement is prepared, nothing is listened to. */
+  /** Whether a pooler in transaction mode is in front: no statement is prepared, nothing is listened to. */
   readonly pooler: boolean;
 };
 
-/** `name`: it is prepared under this name, once a connection. */
+/** Statement that is prepared under `name`, once a connection. */
 export type Statement = { readonly name: string; readonly text: string };
-/** `count`: rows that were written or read. */
+/** Result of a statement. `count` has the rows that were written or read. */
 export type Answer = { readonly command: string; readonly rows: readonly Row[]; readonly count: number };
 
 export type Session = {
@@ -63,7 +63,7 @@ export class ConnectionLost extends Error {
 }
 
 const FIRST_RETRY_MS = 50;
-/** While somebody waits. */
+/** Longest pause between two tries while somebody waits, in milliseconds. */
 const LAST_RETRY_MS = 1000;
 const CONNECT_MS = 3000;
 
@@ -129,7 +129,7 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
   };
 }
 
-/** 0 to 255. */
+/** Random number from 0 to 255. */
 export function byteOf(random: Random): number {
   return random(1).readUInt8();
 }
@@ -148,7 +148,7 @@ async function open({ address, timeoutMs, greet }: ConnectionOptionsOfStore, con
   socket.setNoDelay(true);
   const client = new Client({
     ...where,
-    // Undefined would be looked for in files and in the environment.
+    // The password is set: undefined would be looked for in files and in the environment.
     password: () => password() ?? '',
     stream: () => socket,
     ssl: tls(),
@@ -169,7 +169,7 @@ async function open({ address, timeoutMs, greet }: ConnectionOptionsOfStore, con
   };
   client.on('error', (error) => lose(messageOf(error)));
   client.on('end', () => lose('the connection ended'));
-  // Such as a commit that no longer waits for its standby: it stands here, and perhaps nowhere else.
+  // A notice may say that a commit no longer waits for its standby: it stands here, and perhaps nowhere else.
   client.on('notice', ({ code, message }) => {
     if (code?.startsWith('01') === true) lose(message ?? code);
   });
@@ -196,13 +196,16 @@ async function open({ address, timeoutMs, greet }: ConnectionOptionsOfStore, con
   };
 }
 
-/** Of several statements the last one's. */
+/** Reads an answer; that of the last one if there were several statements. */
 function toAnswer(result: QueryResult<Record<string, unknown>>): Answer {
   const last = Array.isArray(result) ? (result.at(-1) as typeof result) : result;
   return { command: last.command, rows: last.rows, count: last.rowCount ?? 0 };
 }
 
-/** 08: the connection; 57P: the server ends; 25006: it is no primary; the rest: a statement that was prepared for what is no more. */
+/**
+ * Codes that lose a connection. 08: the connection; 57P: the server ends; 25006: it is no primary; the rest: a
+ * statement that was prepared for what is no more.
+ */
 const LOSING = /^(?:08...|57P..|25006|0A000|26000|42P05)$/;
 
 function isLosing(error: unknown): boolean {
@@ -219,7 +222,7 @@ export class Refused extends Error {
 /** Rights, the database, its schema; certificates. A password file that cannot be read is an error of `open`. */
 const REFUSING =
   /^(?:28...|42501|3D000|3F000|42P01|42703|(?:ERR_TLS|ERR_SSL|CERT|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)_.*)$/;
-/** As the driver says it. */
+/** Message of the driver for a server without TLS. */
 const NO_TLS = 'The server does not support SSL connections';
 
 /** Whether the database is there and says no: waiting does not help, and another process may be served. */
@@ -270,7 +273,7 @@ function toInteger(value: string): number {
   return number;
 }
 
-/** In one transaction, which is over when it resolves. What `work` throws undoes everything. */
+/** Runs `work` in one transaction, which is over when it resolves. An exception of `work` undoes everything. */
 export async function inTransaction<T>(session: Session, settings: string, work: () => Promise<T>): Promise<T> {
   await session.simple(`BEGIN${settings}`);
   try {
@@ -279,7 +282,7 @@ export async function inTransaction<T>(session: Session, settings: string, work:
     if (command !== 'COMMIT') throw new Refused(`the transaction ended with ${command}`);
     return result;
   } catch (error) {
-    // Of a connection that is gone this is its end as well.
+    // A connection that is gone ends its transaction as well.
     await session.simple('ROLLBACK').catch(() => undefined);
     throw error;
   }

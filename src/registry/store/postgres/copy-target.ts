@@ -10,7 +10,7 @@ import { codeOf, ConnectionLost, inTransaction, messageOf, Refused, type Session
 import { openLinks, type PostgresPlace } from './links.ts';
 import { bringUp, lacksRights, lockMigrations, readVersion } from './migrations.ts';
 
-/** Of one statement. */
+/** Time-out of one statement. */
 const TIMEOUT_MS = 120_000;
 const LOCK_MS = 3000;
 const QUIET = createLog('error', () => undefined, Date.now);
@@ -106,7 +106,7 @@ const FILLED = [
 ] as const;
 
 type Target = {
-  /** Where rows go, if not into the table of this name. */
+  /** Place for rows, if not the table of this name. */
   readonly columns: readonly string[];
   readonly read: (schema: string) => string;
   /** Rows at a time. */

@@ -6,7 +6,7 @@
 const WINDOW_MS = 60_000;
 
 export type DatabaseClock = {
-  /** `clock`: milliseconds since the epoch, as an answer that has just arrived says. */
+  /** Hears `clock`: milliseconds since the epoch, as an answer that has just arrived says. */
   readonly hear: (clock: number) => void;
   readonly now: () => number;
 };

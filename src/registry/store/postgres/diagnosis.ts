@@ -6,7 +6,7 @@ import { isRefusal, messageOf, type Session } from './connection.ts';
 import type { PostgresPlace } from './links.ts';
 import { isCurrent, readVersion } from './migrations.ts';
 
-/** `ask` opens a connection as a server does, which refuses what cannot be served. */
+/** Examines the database. `ask` opens a connection as a server does, which refuses what cannot be served. */
 export async function diagnose(
   place: PostgresPlace,
   use: StoreUse,

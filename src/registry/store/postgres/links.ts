@@ -12,7 +12,7 @@ import { integer, text } from '../rows.ts';
 export type PostgresPlace = {
   readonly address: Address;
   readonly schema: string;
-  /** For writes of charges; besides them one for reads and one for routes. */
+  /** Number of connections for writes of charges; besides them there is one for reads and one for routes. */
   readonly connections: number;
   readonly timeoutMs: number;
 };
@@ -25,18 +25,18 @@ export type Links = {
   readonly random: Random;
   readonly clock: DatabaseClock;
   readonly writers: readonly Link[];
-  /** Of reports. */
+  /** Connection of reports. */
   readonly reader: Link;
-  /** Of routes and API keys; it hears of changes. */
+  /** Connection of routes and API keys; it hears of changes. */
   readonly control: Link;
-  /** The same connection for what callers wait for. */
+  /** Connection of `control` for operations that callers wait for. */
   readonly controlFor: Readonly<Record<'read' | 'change', Link>>;
   readonly observe: ObserveStore;
-  /** Called with each connection of `control` once it is made; throws if there is one already, which would not be greeted. */
+  /** Greets each connection of `control` once it is made; throws if there is one already, which would be left out. */
   readonly onControl: (greet: (session: Session, opened: Opened) => Promise<void>) => void;
-  /** What each transaction sets for itself: a pooler would hand settings of a session on to others. */
+  /** Settings that each transaction makes for itself: a pooler would hand settings of a session on to others. */
   readonly settings: () => string;
-  /** When a connection that was lost was had again, by the database's clock; -Infinity if none was. */
+  /** Time by the database's clock when a connection that was lost was had again; -Infinity if none was. */
   readonly recoveredAt: () => number;
   readonly connections: () => Omit<StoreLoad, 'waiting'>;
   readonly close: () => Promise<void>;
@@ -53,7 +53,7 @@ type LinksOptions = {
   readonly log: Log;
   readonly random: Random;
   readonly observe?: ObserveStore | undefined;
-  /** Of each new connection, before it is used: that the schema fits. */
+  /** Checks each new connection before it is used: that the schema fits. */
   readonly prepare: (session: Session) => Promise<void>;
 };
 

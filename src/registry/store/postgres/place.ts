@@ -52,7 +52,7 @@ function placeOf({ host, port, user, database, password, pooler, tls, ...rest }:
   };
 }
 
-/** As it is now. */
+/** Password as it is now. */
 function passwordOf(password: PostgresSettings['password']): string | undefined {
   if (password === undefined || 'value' in password) return password?.value;
   return readFileSync(password.file, 'utf8').replace(/\r?\n$/, '');
@@ -67,7 +67,7 @@ export type PostgresStoreOptions = PostgresChargesOptions & {
   readonly changesKept?: number;
   /** Waits for the database for as long as it takes, where waiting may help, and tells why; left out, it does not wait. */
   readonly waits?: (because: string) => void;
-  /** How often its log says that it cannot be used yet. */
+  /** Milliseconds between two lines of its log that say that it cannot be used yet. */
   readonly tellMs?: number;
   /** Pause between two looks for changes that nothing told of; Infinity: there are none. */
   readonly pollMs?: number;
@@ -82,7 +82,7 @@ export async function openPostgres(
 ): Promise<Store> {
   const { log } = by;
   const links = openUpToDate(place, by);
-  // Before the first connection: what is to listen must be known when it is made.
+  // The watch comes before the first connection: what is to listen must be known when it is made.
   const watch = createChangeWatch(links, log, pollMs);
   try {
     const registryId = await untilUsable(links, waits, tellMs, async (session) => {

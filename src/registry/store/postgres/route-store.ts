@@ -32,7 +32,7 @@ export function createRoutes({
   const deps = { sql, random, changesKept };
   const ask = createAsk(links, 'read');
   const askToChange = createAsk(links, 'change');
-  /** What was told last: a restored or promoted database may tell the same revision of another set. */
+  /** Head that was told last: a restored or promoted database may tell the same revision of another set. */
   let told: Head | undefined;
   const tell = <T extends Head>(head: T): T => {
     told = { revision: head.revision, stamp: head.stamp };
@@ -49,7 +49,7 @@ export function createRoutes({
     registryId,
     load: () =>
       ask((session) =>
-        // One snapshot, so that the head belongs to the rows.
+        // Both are read in one snapshot, so that the head belongs to the rows.
         inTransaction(session, ' ISOLATION LEVEL REPEATABLE READ READ ONLY', async () => {
           const pool = createTextPool();
           const head = tell(readHead((await session.query(sql.named(sql.head), [])).rows[0]));
@@ -87,7 +87,7 @@ export function createRoutes({
   };
 }
 
-/** Whatever the database or its connection says goes out as StoreUnavailable. */
+/** Asks the database. An error of it or its connection goes out as StoreUnavailable. */
 export function createAsk(
   { controlFor, timeoutMs }: Links,
   operation: 'read' | 'change',

@@ -8,7 +8,7 @@ import { integer, text } from '../rows.ts';
 
 /** Charges that are looked at for each that may be taken away. */
 const WALKED_FOR_EACH = 5;
-/** From so long after its claim on, a payment without a deadline is over. */
+/** Milliseconds after its claim from which a payment without a deadline is over. */
 const NO_DEADLINE_KEPT_MS = 24 * 3_600_000;
 
 /** True if there may be more to take away. */

@@ -78,7 +78,7 @@ export function createChargeReads(db: DatabaseSync, newestWalk?: number): Charge
 const MAYBE_OWED =
   "(state = 'settled' OR state = 'released' OR state = 'failed') AND state = 'settled' AND refunded_at IS NULL";
 
-/** Of charges that are settled and not delivered there are few: whether one is owed is decided where it always is. */
+/** Yields charges that are owed. Few are settled and not delivered: the usual rule decides which of them are owed. */
 function* iterateOwed(prepare: Prepare, filter: Partial<ChargeFilter>, now: number): Generator<ListedRow> {
   const { where, values } = conditionsOf(prepare, filter);
   const sql = `${SELECT_LISTED} INDEXED BY charges_ended ${whereOf({ where: [...where, MAYBE_OWED] })}`;
@@ -103,7 +103,7 @@ function listOwed(prepare: Prepare, filter: ChargeFilter, now: number): ChargePa
   };
 }
 
-/** By the index of ids first; if that holds nothing every charge is looked at. */
+/** Searches by the index of ids first; if that holds nothing every charge is looked at. */
 function searchRows(prepare: Prepare, { idPart, requestId, transaction }: ChargeSearch, limit: number): Row[] {
   const { start, end } = idPart ?? { start: '', end: '' };
   const endsSo = "(?2 = '' OR substr(id, -length(?2)) = ?2)";
@@ -117,7 +117,7 @@ function searchRows(prepare: Prepare, { idPart, requestId, transaction }: Charge
   return prepare(sql).all(requestId ?? null, end, transaction ?? null, limit);
 }
 
-/** `chg_` begins every id. */
+/** Length of the `chg_` that begins every id. */
 const LEAST_START = 4;
 
 function summarise(prepare: Prepare, query: SummaryQuery): Summary {

@@ -19,7 +19,7 @@ export function updateOf(columns: readonly number[], withLease: boolean): string
   return `UPDATE charges SET ${['version = version + 1', ...changed.map(assignment)].join(', ')}
     WHERE id = ? AND version = ?${lease}`;
 }
-/** `readStored` reads what it selects; the condition follows. */
+/** Selects what `readStored` reads; the condition follows. */
 const select = (hint = ''): string => `SELECT charges.seq AS seq, version, ${selected(ALL)},
   charge_credentials.credential AS credential,
   charge_answers.status AS answer_status, charge_answers.headers AS answer_headers, charge_answers.body AS answer_body
@@ -27,7 +27,7 @@ const select = (hint = ''): string => `SELECT charges.seq AS seq, version, ${sel
   LEFT JOIN charge_answers ON charge_answers.seq = charges.seq`;
 /** Binds the id. */
 export const SELECT_BY_ID = `${select()} WHERE id = ?`;
-/** How indexes hold what is hexadecimal, word for word as the schema has it: a query without it does not find them. */
+/** Writes a hexadecimal value as indexes hold it, word for word as in the schema: else a query does not find them. */
 const keyOf = (term: string): string =>
   `CASE WHEN ${term} GLOB '0x*' THEN coalesce(unhex(substr(${term}, 3)), ${term}) ELSE ${term} END`;
 /** Binds network, asset, payer and what makes the payment unique. */

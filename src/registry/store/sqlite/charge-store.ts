@@ -21,15 +21,15 @@ import {
 import type { Log } from '../../../host/log.ts';
 
 export type SqliteChargesOptions = ChargesOptions & {
-  /** How long a call may take. */
+  /** Milliseconds that a call may take. */
   readonly timeoutMs?: number;
-  /** How long a commit waits for another process that writes. */
+  /** Milliseconds that a commit waits for another process that writes. */
   readonly busyMs?: number;
   readonly answerLimitBytes?: number;
   readonly maxQueued?: number;
-  /** For tests: how long every commit takes longer, as on a slow disk. */
+  /** Milliseconds that every commit takes longer in tests, as on a slow disk. */
   readonly commitDelayMs?: number;
-  /** For tests: starts a thread. */
+  /** Starts a thread; for tests. */
   readonly spawn?: (script: URL, options: WorkerOptions) => Worker;
 };
 
@@ -62,7 +62,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
   let closing = false;
   const reading = async (): Promise<Thread> => {
     if (reader === undefined) await writer.call('countByState');
-    // Once closed nothing is opened again: the writing thread refuses for both.
+    // A closed store opens nothing again: the writing thread refuses for both.
     return closing ? writer : (reader ??= thread('read'));
   };
 
@@ -100,7 +100,8 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     search: async (search, limit) => (await reading()).call('search', search, limit, now()),
     alarms: async () => (await reading()).call('alarms', now()),
     summary: async (query) => (await reading()).call('summary', query),
-    // Kept beside the charges and cheap to read; a thread of its own for it would cost memory in every sidecar.
+    // Counts are kept beside the charges and cheap to read; a thread of its own for it would cost memory in every
+    // sidecar.
     countByState: () => writer.call('countByState'),
     close: async () => {
       closing = true;
@@ -147,7 +148,7 @@ type Results = Extract<FromWorker, { kind: 'results' }>;
 type ThreadOptions = {
   /** Starts the thread; told whether it is the first. */
   readonly spawn: (first: boolean) => Worker;
-  /** Milliseconds since the epoch: the ledger's clock. */
+  /** Clock of the ledger, in milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;
 };

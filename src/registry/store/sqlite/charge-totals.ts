@@ -7,7 +7,7 @@ import type { Settled } from '../charge-values.ts';
 import { integer, text } from '../rows.ts';
 
 export type Totals = {
-  /** `before` undefined: the charge is new; `after` undefined: it is gone. */
+  /** Counts a charge. `before` undefined: the charge is new; `after` undefined: it is gone. */
   readonly moved: (before: ChargeState | undefined, after: ChargeState | undefined, charges?: number) => void;
   readonly settled: (settled: Settled) => void;
   readonly write: () => void;

@@ -104,7 +104,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
       return transact(opened, asked, at);
     } catch (error) {
       if (isDefect(error) && opened !== undefined) {
-        // One call cannot be carried out. The others must not suffer: each gets a transaction of its own.
+        // A call may be one that cannot be carried out. The others must not suffer: each gets a transaction of its own.
         return asked.length === 1 ? [refused(error)] : asked.flatMap((call) => serve([call], at));
       }
       if (!isBusy(error)) quietly(close);
@@ -150,7 +150,7 @@ function perform(calls: Calls, { name, args }: Call): unknown {
   return (calls[name] as (...args: readonly unknown[]) => unknown)(...args);
 }
 
-/** Not the store's fault: a call that breaks a constraint, a row that says no charge, a mistake of ours. */
+/** Whether the store is not at fault: a call that breaks a constraint, a row that says no charge, our mistake. */
 function isDefect(error: unknown): boolean {
   if (error instanceof StoreGone) return false;
   return !isStoreFailure(error) || isConstraint(error);

@@ -27,7 +27,7 @@ import { integer, text, type Row } from '../rows.ts';
 /** Synchronous; `now` is the ledger's clock at the call. */
 export type ChargeWrites = {
   readonly find: (by: ChargeName) => StoredCharge | undefined;
-  /** Undefined: it was done. */
+  /** Inserts a charge; undefined: it was done. */
   readonly insert: (insert: RowInsert) => NotInserted | undefined;
   readonly update: (change: RowChange) => NotUpdated | undefined;
   readonly updateKeeping: (change: RowChange, kept: KeptAnswer) => NotUpdated | undefined;
@@ -59,8 +59,8 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     byPayment: db.prepare(SELECT_BY_PAYMENT),
     byId: db.prepare(SELECT_BY_ID),
     seqById: db.prepare('SELECT seq FROM charges WHERE id = ?'),
-    // Not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call. Their number is
-    // at most the limit, and claims whose owner died, which are taken over within seconds.
+    // The rows are not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call.
+    // Their number is at most the limit, and claims whose owner died, which are taken over within seconds.
     unsettled: db.prepare(
       `SELECT count(*) AS unsettled FROM charges INDEXED BY charges_unsettled
        WHERE state IN ('claimed', 'settling') AND payer = ?1 AND network = ?3
@@ -73,7 +73,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     dropCredential: db.prepare('DELETE FROM charge_credentials WHERE seq = ?'),
     keepAnswer: db.prepare('INSERT OR REPLACE INTO charge_answers (seq, status, headers, body) VALUES (?, ?, ?, ?)'),
     dropAnswer: db.prepare('DELETE FROM charge_answers WHERE seq = ?'),
-    // There and back: SQLite writes nothing for a row that is what it was.
+    // The update goes there and back: SQLite writes nothing for a row that is what it was.
     touch: db.prepare("UPDATE charge_counts SET charges = charges + ? WHERE state = 'claimed'"),
   };
 
@@ -86,7 +86,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     Number(sql.unsettled.get(payer, now, network)?.['unsettled']) >= maxUnsettled;
 
   const totals = createTotals(db);
-  // One for each kind of change, by the columns that it touches: no more than there are events.
+  // Statements for each kind of change, by the columns that it touches: no more than there are events.
   const updates = new Map<string, StatementSync>();
   const updating = (columns: readonly number[], withLease: boolean): StatementSync => {
     const name = `${columns.join(' ')} ${withLease}`;
@@ -113,7 +113,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     }
     if (!written) return { kind: 'stale', charge: find({ id }) };
     const { dropsAnswer } = change;
-    // Looked up only when it is needed: RETURNING would cost every update half as much again.
+    // The number is looked up only when it is needed: RETURNING would cost every update half as much again.
     if (credential !== undefined || kept !== undefined || dropsAnswer) {
       const seq = integer(sql.seqById.get(id) ?? {}, 'seq');
       if (credential === null) sql.dropCredential.run(seq);

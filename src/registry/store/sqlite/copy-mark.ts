@@ -10,7 +10,7 @@ export function readMark(db: DatabaseSync): CopyMark | undefined {
   return row && { target: text(row, 'target'), since: text(row, 'since'), copiedAt: nullableText(row, 'copied_at') };
 }
 
-/** In the caller's transaction. */
+/** Writes the mark in the caller's transaction. */
 export function writeMark(db: DatabaseSync, mark: CopyMark | undefined): void {
   db.exec('DROP TABLE IF EXISTS copied');
   if (mark === undefined) return;

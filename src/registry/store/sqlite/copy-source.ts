@@ -12,7 +12,7 @@ import { lockStore } from './lock.ts';
 
 const BUSY_MS = 300;
 
-/** `holder` undefined: for a rehearsal. Throws a sentence. */
+/** Opens the source; `holder` undefined: for a rehearsal. Throws a sentence. */
 export function openCopySource(file: string, holder: Holder | undefined): CopySource {
   if (!existsSync(file)) throw new Error(`There is no store in ${file}.`);
   const lock = holder && lockStore(file, holder);
@@ -36,7 +36,7 @@ function openSnapshot(file: string): DatabaseSync {
   return db;
 }
 
-/** Its lock keeps out other servers; this keeps out everything that opens the file. */
+/** Opens the file alone. The lock keeps out other servers; this keeps out everything that opens the file. */
 function openAlone(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: BUSY_MS });
   try {

@@ -14,7 +14,7 @@ import { readMark, refuseCopied } from './copy-mark.ts';
 /** The schema, then what brings a file from each version to the next: SQL files beside this one. */
 const SCHEMA: readonly string[] = ['schema.sql', 'schema-2.sql', 'schema-3.sql', 'schema-4.sql', 'schema-5.sql'];
 const APPLICATION_ID = 0x54474154;
-/** How long opening and migrating wait for another process that is doing the same. */
+/** Milliseconds that opening and migrating wait for another process that is doing the same. */
 export const OPEN_BUSY_MS = 10_000;
 /**
  * Pages in the log (16 MB) before they are written into the file: four times SQLite's own number. A page that many
@@ -184,9 +184,9 @@ function connect(file: string): DatabaseSync {
 }
 
 /**
- * Made by us and not by SQLite, so that no other user may read it; its journals inherit the mode. A file that is there
- * is not opened. To close a descriptor would drop every lock that this process holds on the file (POSIX). Without its
- * lock, another process that closes the file would delete the write-ahead log.
+ * Makes the file in place of SQLite, so that no other user may read it; its journals inherit the mode. A file that is
+ * there is not opened. To close a descriptor would drop every lock that this process holds on the file (POSIX). Without
+ * its lock, another process that closes the file would delete the write-ahead log.
  */
 function makeFile(file: string): void {
   try {

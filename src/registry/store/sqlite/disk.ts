@@ -17,8 +17,9 @@ export type SyncFile = (file: string) => Promise<void>;
 const LATE_CHECKPOINT_PAGES = 4 * CHECKPOINT_PAGES;
 
 /**
- * From here on commits of `db` do not wait; `file` is what it has open, `busyMs` its busy timeout. Returns a function
- * that resolves once all commits of `db` are on the disk, and rejects with StoreFailure if they may not be.
+ * Writes apart: commits of `db` do not wait from here on; `file` is what it has open, `busyMs` its busy timeout.
+ * Returns a function that resolves once all commits of `db` are on the disk, and rejects with StoreFailure if they may
+ * not be.
  */
 export function writeApart(
   db: DatabaseSync,
@@ -26,7 +27,7 @@ export function writeApart(
   busyMs: number,
   syncFile: SyncFile = syncBytes,
 ): () => Promise<void> {
-  // One last commit that waits: it writes down that there is a log at all.
+  // The last commit that waits writes down that there is a log at all.
   db.exec(`PRAGMA busy_timeout = ${OPEN_BUSY_MS}; UPDATE meta SET revision = revision`);
   db.exec(
     `PRAGMA busy_timeout = ${busyMs}; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${LATE_CHECKPOINT_PAGES}`,
@@ -54,7 +55,7 @@ export function writeApart(
 
   const writtenUpTo = async (wanted: number): Promise<void> => {
     if (safe >= wanted) return;
-    // One that began before may have missed it; those that wait share the next.
+    // A sync that began before may have missed it; those that wait share the next.
     if (syncing !== undefined) await syncing.catch(() => undefined);
     else await (syncing = sync().finally(() => (syncing = undefined)));
     return writtenUpTo(wanted);

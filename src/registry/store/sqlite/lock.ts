@@ -1,7 +1,7 @@
-// One serving process for a store. It holds a lock beside the file, `FILE.lock`, for as long as it lives, and the
-// kernel frees it however the process dies. The lock is that of a small SQLite database in exclusive mode, because Node
-// has no other file lock. Its holder is read from the bytes of that file: SQLite shows nothing of it while the lock is
-// held.
+// Locks a store for its one serving process. It holds a lock beside the file, `FILE.lock`, for as long as it lives, and
+// the kernel frees it however the process dies. The lock is that of a small SQLite database in exclusive mode, because
+// Node has no other file lock. Its holder is read from the bytes of that file: SQLite shows nothing of it while the
+// lock is held.
 import { chmodSync, closeSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ import { isBusy, isDamage } from './database.ts';
 
 /** A process that is ending, as in a quick restart, is waited for; a second one is told soon. */
 const WAIT_MS = 300;
-/** `started` is an RFC 3339 time. */
+/** Text of a holder; `started` is an RFC 3339 time. */
 const HELD = /tollgate-lock(\{[^{}]{1,500}\})/;
 const holderSchema = z.object({ pid: z.int(), host: z.string(), started: z.string() });
 
@@ -25,12 +25,13 @@ export function lockStore(file: string, holder: Holder, waitMs = WAIT_MS): Store
     makePrivateFolder(dirname(file));
     lock = `${realName(file)}.lock`;
     makePrivateFile(lock);
-    // Opened once and never by other means: closing any descriptor of a file drops every lock that its process has on it.
+    // The file is opened once and never by other means: closing any descriptor of it drops every lock that its process
+    // has on it.
     const held = (db = new DatabaseSync(lock, { timeout: waitMs }));
     held.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA secure_delete = ON; BEGIN EXCLUSIVE');
     held.exec('DROP TABLE IF EXISTS holder; CREATE TABLE holder (told TEXT NOT NULL)');
     held.prepare('INSERT INTO holder VALUES (?)').run(`tollgate-lock${JSON.stringify(holder)}`);
-    // In this mode the lock outlives the commit.
+    // The lock outlives the commit in this mode.
     held.exec('COMMIT; BEGIN EXCLUSIVE');
     return { release: () => held.isOpen && held.close() };
   } catch (error) {
@@ -48,7 +49,7 @@ export function lockStore(file: string, holder: Holder, waitMs = WAIT_MS): Store
   }
 }
 
-/** Any user who may read a lock can hold it, so nobody else may: neither one that is made here nor one that is there. */
+/** Makes the lock private: any user who may read it can hold it, be it made here or there already. */
 function makePrivateFile(lock: string): void {
   try {
     closeSync(openSync(lock, 'ax', 0o600));
@@ -57,7 +58,7 @@ function makePrivateFile(lock: string): void {
     try {
       chmodSync(lock, 0o600);
     } catch (refused) {
-      // Its owner is another user, who let this one in.
+      // The owner of the file is another user, who let this one in.
       if (!isNamed(refused, 'EPERM')) throw refused;
     }
   }
@@ -95,7 +96,7 @@ function readHolder(lock: string): Holder | undefined {
   }
 }
 
-/** One lock for one file, whatever names lead to it. */
+/** Finds the real name of a file: it has one lock, whatever names lead to it. */
 function realName(file: string): string {
   try {
     return realpathSync(file);

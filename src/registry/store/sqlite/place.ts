@@ -23,7 +23,7 @@ export function sqlitePlace(file: string): StorePlace {
     migrate: async (onUpgrade) => migrateFile(file, onUpgrade),
     isMigrated: async () => existsSync(file) && isMigrated(file),
     grants: () => undefined,
-    // Its file is looked at by a start.
+    // A start looks at its file.
     examine: async () => [],
     readRoutes: async () => readStoredRoutes(file),
     open: async ({ as, random, onUpgrade, ...rest }) => {
@@ -46,7 +46,7 @@ export function sqlitePlace(file: string): StorePlace {
   };
 }
 
-/** What is read of the store at once may be damaged where its first pages are not. */
+/** Opens a store whole. What is read of it at once may be damaged though its first pages are not. */
 function openWhole(...[file, options]: Parameters<typeof openStore>): ReturnType<typeof openStore> {
   try {
     return openStore(file, options);
@@ -66,7 +66,10 @@ function lockServed(file: string, holder: Holder): StoreLock {
   }
 }
 
-/** For commands that only explain: without making, migrating or writing the file. Throws if it cannot be read, or was written by an older version. */
+/**
+ * Reads routes for commands that only explain: without making, migrating or writing the file. Throws if it cannot be
+ * read, or was written by an older version.
+ */
 function readStoredRoutes(file: string): readonly StoredRoute[] {
   const db = new DatabaseSync(file, { readOnly: true });
   try {

@@ -27,7 +27,7 @@ type RouteRows = {
   readonly history: (id: string, before: number | undefined, limit: number) => readonly RouteChange[];
 };
 
-/** How many changes of the store are kept. */
+/** Number of changes of the store that are kept. */
 export const CHANGES_KEPT = 10_000;
 
 /** Sizes of SQLite's page cache in KiB, negative as it wants them: its default, and for reading everything once. */
@@ -119,8 +119,8 @@ export function createRouteRows(db: DatabaseSync, random: Random, changesKept = 
 
   return {
     load: () => {
-      // One read transaction, so that the head belongs to the rows. Each page of them is read once: kept, they would fill
-      // the cache with what is not read again, and stay.
+      // The set is read in one transaction, so that the head belongs to the rows. Each page of them is read once: kept,
+      // they would fill the cache with what is not read again, and stay.
       db.exec(`PRAGMA cache_size = ${ONCE_CACHE_KIB}; BEGIN`);
       try {
         const pool = createTextPool();

@@ -14,8 +14,8 @@ import { text } from '../rows.ts';
 export type StoreOptions = {
   readonly random: Random;
   /**
-   * How long a write may block while another process holds the lock. A server keeps the default, which stalls no request,
-   * and the router tries again; a command that has nothing else to do gives seconds.
+   * Milliseconds that a write may block while another process holds the lock. A server keeps the default, which stalls
+   * no request, and the router tries again; a command that has nothing else to do gives seconds.
    */
   readonly busyMs?: number;
   /** Changes kept for feeds that resume. */
@@ -23,7 +23,7 @@ export type StoreOptions = {
   readonly onUpgrade?: OnUpgrade;
   /** Commits do not wait for the disk, `onDisk` does: for a server, whose requests would wait with them. */
   readonly writesApart?: boolean;
-  /** For tests: in place of the disk. */
+  /** Stands in for the disk in tests. */
   readonly syncFile?: SyncFile;
 };
 
@@ -63,7 +63,7 @@ export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
         write: (writes, rules) => written(() => routes.write(writes, rules)),
         changesAfter: (revision, limit) => told(() => routes.changesAfter(revision, limit)),
         history: (id, before, limit) => available(() => routes.history(id, before, limit)),
-        // One process serves a file, and knows its own writes.
+        // A file has one serving process, and that knows its own writes.
         watch: () => () => undefined,
       },
       apiKeys: {

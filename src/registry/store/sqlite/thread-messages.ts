@@ -14,8 +14,8 @@ export type CallValue<N extends CallName> = ReturnType<Calls[N]>;
 export type Call = { readonly name: CallName; readonly args: readonly unknown[] };
 
 /**
- * `text`: the JSON of all calls in their order, each as `[name, ...args]`; null for one that stands in `others` by its
- * position. `now`: the ledger's clock when the batch was sent.
+ * Batch of calls. `text` is the JSON of all of them in their order, each as `[name, ...args]`; null for one that stands
+ * in `others` by its position. `now` is the ledger's clock when the batch was sent.
  */
 export type Batch = {
   readonly kind: 'batch';
@@ -30,13 +30,13 @@ export type CallOutcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 export type FromWorker =
-  /** `values` in the order of the batch's calls; those that failed have a message by their position. */
+  /** Results of a batch. `values` are in the order of its calls; those that failed have a message by their position. */
   | {
       readonly kind: 'results';
       readonly values: readonly unknown[];
       readonly failures: ReadonlyMap<number, string> | undefined;
     }
-  /** Before the file of an older version is migrated. */
+  /** Comes before the file of an older version is migrated. */
   | { readonly kind: 'upgrading'; readonly upgrade: Upgrade }
   | { readonly kind: 'closed' };
 
@@ -45,9 +45,9 @@ export type WorkerOptions = {
   readonly file: string;
   /** Whether a file that is not there may be made: at the first start alone. */
   readonly create: boolean;
-  /** How long a transaction waits for another process that writes. */
+  /** Milliseconds that a transaction waits for another process that writes. */
   readonly busyMs: number;
-  /** For tests: how long a commit takes longer, as on a slow disk. */
+  /** Milliseconds that a commit takes longer in tests, as on a slow disk. */
   readonly commitDelayMs: number;
   /** The run of the process if it holds the file alone. */
   readonly alone: string | undefined;
