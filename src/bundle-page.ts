@@ -72,7 +72,10 @@ export const OWN_NAMES = new RegExp(
   'u',
 );
 
-/** `undefined`, which stands in a program a hundred times, as the parameter of its function that is never given. */
+/**
+ * Shortens `undefined`, which stands in a program a hundred times, to the parameter of its function that is never
+ * given.
+ */
 function shortened(code: string): string {
   const [head, ...rest] = code.split('(function(){');
   if (head !== '' || rest.length !== 1 || /\$0/.test(code)) throw new Error('the program of the page is no function');
@@ -85,7 +88,10 @@ function escaped(code: string): string {
   return code.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Without comments, with single spaces only where they mean something, and with short names of its own properties. */
+/**
+ * Writes the style without comments, with single spaces only where they mean something, and with short names of its own
+ * properties.
+ */
 function styleOf(file: string): string {
   const text = readFileSync(file, 'utf8');
   const names = new Set(text.match(/--[\w-]+/g)?.filter((name) => !/^--(?:on-)?accent$/.test(name)));

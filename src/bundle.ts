@@ -26,7 +26,10 @@ const DESK_PACKAGES = [
   '@fontsource-variable/geist-mono',
 ];
 
-/** All lie flat in dist/: a thread's file beside the one that starts it, and the API of the compose example. */
+/**
+ * Entries, which all lie flat in dist/: a thread's file beside the one that starts it, and the API of the compose
+ * example.
+ */
 const ENTRIES = [
   path.join(SRC, 'main.ts'),
   path.join(SRC, 'worker-process.ts'),
@@ -36,7 +39,7 @@ const ENTRIES = [
   path.join(SRC, 'cli/demo-api.ts'),
   ...ADDED,
 ];
-/** `debug` asks for it and goes on without it; it is no dependency of anything here. */
+/** Modules that may be absent: `debug` asks for them and goes on without; nothing here depends on them. */
 const ABSENT = ['supports-color'];
 
 const assets = JSON.stringify(await bundlePage());

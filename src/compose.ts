@@ -42,7 +42,7 @@ export type TollgateDeps = AroundParts & {
 const WHY = '/why/';
 
 export type Tollgate = {
-  /** Where each listener is bound: `proxy`, `registry`, `sync`, `admin`, those that the configuration has. */
+  /** Addresses of the listeners: `proxy`, `registry`, `sync`, `admin`, those that the configuration has. */
   readonly addresses: Addresses;
   /** Applies a new configuration, whole or not at all; rejects with a sentence if it cannot. */
   readonly reload: (next: Config) => Promise<void>;
@@ -51,8 +51,8 @@ export type Tollgate = {
   /** Answers commands beside this process: what stands at a path of its socket. */
   readonly answer?: (path: string) => Promise<unknown>;
   /**
-   * Not ready at once. After `drain_delay` (at once if `waiting` is false) nothing new is taken. What is in flight is
-   * finished up to the configured time; then everything is closed.
+   * Ends readiness at once. After `drain_delay` (at once if `waiting` is false) nothing new is taken. What is in flight
+   * is finished up to the configured time; then everything is closed.
    */
   readonly stop: (waiting?: boolean) => Promise<void>;
 };
@@ -96,7 +96,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     await parts.gateway?.allStarted();
     checks.splice(checks.indexOf(starting), 1);
   } catch (error) {
-    // All parts and listeners, or none of them and nothing goes on.
+    // The parts and listeners start all, or none of them and nothing goes on.
     const listeners = [admin, ...listenersOf(parts).map(([, listener]) => listener)];
     await Promise.all(listeners.map((each) => each.drain(0, 0)));
     await closers.closeAll();
@@ -131,7 +131,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
       const { drainDelayMs: delayMs, drainMs } = settings.config.proxy?.timeouts ?? { drainDelayMs: 0, drainMs: 5_000 };
       const drainDelayMs = waiting ? delayMs : 0;
       log.info('draining', { delay_ms: drainDelayMs, up_to_ms: drainMs });
-      // They would go on for ever; their readers reconnect elsewhere.
+      // The streams would go on for ever; their readers reconnect elsewhere.
       parts.gateway?.sync?.endStreams();
       // The admin listener answers until the end: an orchestrator has to see that we are not ready.
       await Promise.all(listenersOf(parts).map(([, listener]) => listener.drain(drainDelayMs, drainMs)));
@@ -203,7 +203,7 @@ async function putInForce(
   if (current.snapshot !== undefined) gateway?.tell(current.snapshot.routes);
 }
 
-/** Where each listener is bound: `proxy`, `registry`, `sync`, `admin`, those that the configuration has. */
+/** Addresses of the listeners: `proxy`, `registry`, `sync`, `admin`, those that the configuration has. */
 export type Addresses = Readonly<Record<string, { readonly address: string; readonly port: number }>>;
 
 /** Rejects with the key to change if one cannot be bound. */

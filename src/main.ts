@@ -3,7 +3,7 @@
 // the rest when it knows that this Node can: an older one would end with a stack of its own.
 import { readFileSync } from 'node:fs';
 
-/** As package.json has it in `engines`. */
+/** Oldest version of Node, as package.json has it in `engines`. */
 const OLDEST_NODE = 24;
 /** Usage (EX_USAGE). */
 const WRONG_NODE = 64;

@@ -22,7 +22,7 @@ function isPacked(file: string): boolean {
   return file === 'LICENSE' || PAPERS.includes(file) || /^(?:config|dist)(?:\/|$)/.test(file);
 }
 
-/** With links as they are from where it lies in the package, and words in place of those that lead nowhere there. */
+/** Rewrites links from where the paper lies in the package; those that lead nowhere there become words. */
 function packedText(paper: string): string {
   const source = paper === 'README.md' ? 'docs/package.md' : paper;
   const text = readFileSync(path.join(ROOT, source), 'utf8');

@@ -8,7 +8,7 @@ import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';
 /** Time after the end of a payment in which it should have been settled or failed. */
 const END_MARGIN_MS = 60_000;
 
-/** Counted by the process with the store, for all processes whose ledger it is. */
+/** Counts leases in the process with the store, for all processes whose ledger it is. */
 export function countLeases(metrics: Metrics): ObserveLeases {
   const lostHelp = 'Charges whose request went on with them and found that they are not its own any more.';
   const takenHelp = 'Charges that were taken from an owner whose lease had run out.';

@@ -16,7 +16,7 @@ export async function shareSettings(
   if (share === undefined) return;
   const warn = (setting: keyof CommonSettings): void => {
     const key = setting === 'receivers' ? 'receivers' : 'registry.api_keys';
-    // Who said it last may be gone by now, or have been this one before a restart.
+    // The process that said it last may be gone by now, or have been this one before a restart.
     log.warn('the registry that started last on this store has other settings: all need the same', { setting: key });
   };
   try {
@@ -26,7 +26,7 @@ export async function shareSettings(
   }
 }
 
-/** Where money goes, without the services that are asked about it, and which keys are let in. */
+/** Digests of where money goes, without the services that are asked about it, and of which keys are let in. */
 export function digestsOf({ receivers }: Pick<Config, 'receivers'>, { apiKeys }: RegistryConfig): CommonSettings {
   const where = receivers.map(({ id, currencies, settle, ways }) => ({
     ...{ id, currencies, settle },

@@ -30,13 +30,13 @@ export type Gateway = {
   readonly discovery: DiscoverySource;
   /** Says in the log what the configuration in force means for `routes`. */
   readonly tell: (routes: readonly Route[]) => void;
-  /** Undefined in the process of the registry. */
+  /** Sync; undefined in the process of the registry. */
   readonly sync: RunningSync | undefined;
   readonly listeners: readonly NamedListener[];
   readonly checks: readonly Check[];
   /** Whether payments can be taken, as far as is known. */
   readonly isPossible: () => boolean;
-  /** Undefined in the process of the registry, and if nothing writes charges down. */
+  /** Ledgers for `why`; undefined in the process of the registry, and if nothing writes charges down. */
   readonly ledgers: WhyLedgers | undefined;
   /** Finds refusals in all processes of the proxy. */
   readonly findRefusals: FindRefusals;
@@ -58,7 +58,7 @@ type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'metricsText' |
   readonly isCallable: () => boolean;
 };
 
-/** `registry` runs in this process. */
+/** Starts the gateway. `registry` runs in this process. */
 export async function startGateway(
   section: ProxyConfig,
   registry: RegistryPart | undefined,
@@ -139,7 +139,7 @@ async function startWithWorkers(
   const rails = startRails(deps);
   const payments = ledger && startPayments({ ...deps, ledger, reports, rails, routeLabel });
   if (payments !== undefined) closers.addFirst(payments.close);
-  // Loaded only in a process that needs it.
+  // The module is loaded only in a process that needs it.
   const { startWorkers } = await import('./workers/workers.ts');
   return startWorkers(plan, { ...deps, ...publishing, kept: reports, routeLabel });
 }
@@ -161,7 +161,7 @@ function startOwnPublisher(
 
 async function startOwnSync(section: SyncConfig, proxy: ProxyConfig, deps: GatewayDeps): Promise<RunningSync> {
   const { settings, current, closers } = deps;
-  // Loaded in a sidecar only: an HTTP client takes memory.
+  // The module is loaded in a sidecar only: an HTTP client takes memory.
   const { startSync } = await import('./sync.ts');
   const inForce = (): ProxyConfig => settings.config.proxy ?? proxy;
   const sync = await startSync(settings.config, section, inForce, current, deps);

@@ -14,7 +14,7 @@ import type { Listener } from '../host/server.ts';
 export type BoundListener = Pick<Listener, 'start' | 'drain'>;
 
 export type Part = {
-  /** Undefined if the part listens nowhere. */
+  /** Listener; undefined if the part listens nowhere. */
   readonly listener: BoundListener | undefined;
   readonly close: () => void | Promise<void>;
 };
@@ -29,7 +29,10 @@ export const INTERNAL = {
   refusals: LISTENER_REFUSALS,
 } as const;
 
-/** How paths are read. A registry without a proxy cannot know what stands behind the sidecars: it matches the coarsest way. */
+/**
+ * Options of how paths are read. A registry without a proxy cannot know what stands behind the sidecars: it matches the
+ * coarsest way.
+ */
 export function pathOptions(proxy: ProxyConfig | undefined): PathOptions {
   if (proxy === undefined) return { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING };
   const { encodedSlashes, doubleSlashes, upstreamProfile } = proxy;

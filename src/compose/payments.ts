@@ -38,13 +38,13 @@ type RailsDeps = {
 
 type PaymentsDeps = RailsDeps & {
   readonly ledger: Ledger;
-  /** Undefined if the ledger is in another process; else the charges are counted for the metrics. */
+  /** Reports; undefined if the ledger is in another process; else the charges are counted for the metrics. */
   readonly reports: ChargeReports | undefined;
   readonly rails: Rails;
   /** Names a route in metrics. */
   readonly routeLabel: (id: string) => string;
   readonly aroundPayments?: AroundPayments | undefined;
-  /** Another process looks at charges without an end, and counts them. */
+  /** Says that another process looks at charges without an end, and counts them. */
   readonly takesOnly?: boolean;
 };
 
@@ -162,7 +162,7 @@ function repeat(everyMs: number, log: Log, task: () => Promise<void>): () => Pro
         failing = false;
       })
       .catch((error: unknown) => {
-        // Once per outage: the ledger's own log says the rest.
+        // The line comes once per outage: the ledger's own log says the rest.
         if (!failing) log.warn('a background task failed, it goes on', { error });
         failing = true;
       })

@@ -38,17 +38,17 @@ export type ProxyPart = Part & {
 /** The proxy in the process that serves its requests. */
 export type OwnProxyPart = ProxyPart & { readonly listener: Listener };
 
-/** Given by the program that starts it: no configuration can. */
+/** Wrapper of the page, from the program that starts it: no configuration can give it. */
 export type AroundPage = (page: Page) => Page;
 
 type ProxyDeps = {
   readonly current: Current;
   readonly telemetry: Telemetry;
-  /** How payments are taken under a configuration; undefined if nothing could write them down. */
+  /** Makes payments under a configuration; undefined if nothing could write them down. */
   readonly payFor: ((config: Config) => (answers: OwnResponses) => Pay) | undefined;
-  /** How ways to pay are written in a 402, and in which order. */
+  /** Rails write ways to pay in a 402, and say in which order. */
   readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
-  /** What is told of what is sold. */
+  /** Publication of what is sold. */
   readonly published: Published;
   readonly log: Log;
   readonly clock: Clock;
@@ -155,8 +155,9 @@ function assemble(
 }
 
 /**
- * What requests are matched against: the routes in force. Before there are any, nothing (503 `routes_absent`), or a set
- * without routes if `sync.when_absent` says so: then every request is an unprotected one like any other.
+ * Picks the routes that requests are matched against: those in force. Before there are any, nothing (503
+ * `routes_absent`), or a set without routes if `sync.when_absent` says so: then every request is an unprotected one
+ * like any other.
  */
 function servedRoutes(sync: SyncConfig | undefined, proxy: ProxyConfig, current: Current): Pick<Current, 'snapshot'> {
   if (sync?.whenAbsent !== 'forward') return current;

@@ -8,7 +8,7 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { StoreRefused } from '../registry/store/ports.ts';
 
-/** What was found last. `at`: milliseconds of the monotonic clock. */
+/** Latest finding. `at`: milliseconds of the monotonic clock. */
 type Found =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'works'; readonly at: number }
@@ -106,7 +106,7 @@ type Asking = {
   readonly hasWorked: () => boolean;
 };
 
-/** `changed` hears of the first failure of an outage, and with undefined of its end. */
+/** Makes the asking. `changed` hears of the first failure of an outage, and with undefined of its end. */
 function createAsking(
   run: () => Promise<void>,
   { monotonic }: Pick<Clock, 'monotonic'>,

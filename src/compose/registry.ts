@@ -156,7 +156,7 @@ export async function startRegistry(
         throw error;
       }
     },
-    // From the store's own set: a newer one than that in force may just be being compiled.
+    // The set comes from the store's own: a newer one than that in force may just be being compiled.
     recompile: () => void compiler.load(registry.routeSet()),
     close: async () => {
       registry.close();

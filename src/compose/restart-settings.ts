@@ -6,7 +6,7 @@ import { describedKeys, type DescribedKey } from '../config/keys.ts';
 import { createConfigSchema } from '../config/schema.ts';
 
 type AppliedConfig = {
-  /** `next`, with the values of the start if only a restart changes them. */
+  /** Configuration `next`, with the values of the start if only a restart changes them. */
   readonly config: Config;
   /** Names of the settings that differ from the start and are not in force. */
   readonly restart: readonly string[];

@@ -14,8 +14,8 @@ type KeepingDeps = {
 };
 
 /**
- * Not while a start goes on: V8 then makes slower code of `process.nextTick`, and a 402 takes 1.05 times the CPU (`npm run
- * bench -- --only payment-required --checkout ../without`).
+ * Milliseconds until the first run, not while a start goes on: V8 then makes slower code of `process.nextTick`, and a
+ * 402 takes 1.05 times the CPU (`npm run bench -- --only payment-required --checkout ../without`).
  */
 const FIRST_MS = 5_000;
 const SELDOM_MS = 60_000;

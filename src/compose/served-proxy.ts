@@ -18,20 +18,20 @@ import { startProxy, type AroundPage, type OwnProxyPart } from './proxy.ts';
 import type { Settings } from './settings.ts';
 import type { FindRefusals } from './why.ts';
 
-/** Where charges are written. */
+/** Ledger and reports that charges are written to. */
 type ChargeBooks = {
-  /** Undefined if nothing can write a charge down: then no payment is taken. */
+  /** Ledger; undefined if nothing can write a charge down: then no payment is taken. */
   readonly ledger: Ledger | undefined;
-  /** Undefined if the ledger is in another process. */
+  /** Reports; undefined if the ledger is in another process. */
   readonly reports: ChargeReports | undefined;
-  /** Another process looks after charges without an end. */
+  /** Says that another process looks after charges without an end. */
   readonly takesOnly?: boolean;
 };
 
-/** What is made public of paid routes: in each 402 and to facilitators, and at the origin. */
+/** Publicity of paid routes: in each 402 and to facilitators, and at the origin. */
 type Publicity = { readonly listed: Discovery | undefined; readonly published: Published };
 
-/** What the program that starts a Tollgate puts around parts of it: no configuration can. */
+/** Wrappers that the program that starts a Tollgate puts around parts of it: no configuration can. */
 export type AroundParts = {
   /** Put around the ledger and the rail. */
   readonly aroundPayments?: AroundPayments | undefined;

@@ -29,7 +29,7 @@ type ServicesDeps = StartCheckDeps & { readonly log: Log };
 const FIRST_AGAIN_MS = 10_000;
 const LONGEST_AGAIN_MS = 300_000;
 
-/** `config`: the one in force. */
+/** Checks the services. `config` gives the one in force. */
 export function checkServices(
   config: () => Pick<Config, 'receivers' | 'proxy' | 'x402'>,
   deps: ServicesDeps,
@@ -54,7 +54,7 @@ export function checkServices(
     await Promise.all(
       [...questions].map(async ([name, question]) => {
         learned.set(name, await question().catch(toFault));
-        // What is wrong is told as it comes, and what is mended when all have answered.
+        // A fault is told as it comes, and what is mended when all have answered.
         if (!closed && own === round) tell(find());
       }),
     );

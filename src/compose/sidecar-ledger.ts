@@ -1,5 +1,5 @@
-// Where a sidecar writes its charges: a store of its own if the configuration names one, else its registry's ledger
-// over HTTP. A registry that has none answers so, and then no payment is taken.
+// Opens the ledger of a sidecar: a store of its own if the configuration names one, else its registry's ledger over
+// HTTP. A registry that has none answers so, and then no payment is taken.
 import type { Config } from '../config/config.ts';
 import { createLedger, type Ledger } from '../domain/payment/ledger.ts';
 import { SPELLING } from '../gateway/rails/rails.ts';
@@ -17,7 +17,7 @@ import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts'
 
 export type SidecarLedger = {
   readonly ledger: Ledger;
-  /** Undefined if the ledger is elsewhere. */
+  /** Reports; undefined if the ledger is elsewhere. */
   readonly reports: StoredLedger | undefined;
   readonly readiness: Readiness;
   /** Reads the size of its own store; undefined if the ledger is elsewhere. */

@@ -16,7 +16,7 @@ export function reachUpstream({
       socket.destroy();
       resolve(sentence);
     };
-    // Nothing waits for this: the process may end meanwhile.
+    // No caller waits for this: the process may end meanwhile.
     socket.unref();
     socket.setTimeout(timeouts.connectMs, () => end(`the upstream ${origin} did not answer in time`));
     socket.once(protocol === 'https' ? 'secureConnect' : 'connect', () => end());

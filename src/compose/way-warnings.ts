@@ -31,7 +31,7 @@ export function routeWarnings(config: Configured, routes: readonly Route[]): str
   ].flatMap((say) => shorten(offers.flatMap(say)));
 }
 
-/** What no payer can see. `routes`: read only if there may be something to say. */
+/** Warns of what no payer can see. `routes` is read only if there may be something to say. */
 export function notShownWarnings(config: Configured, routes: () => readonly Route[]): string[] {
   if (config.receivers.every(({ ways }) => ways.length < 2)) return [];
   return shorten(offersOf(config, routes()).flatMap(notShown));
@@ -66,7 +66,7 @@ function overCap(offer: Offer, version: 1 | 2): string[] {
   );
 }
 
-/** That a version of x402 can name. */
+/** Lists the ways that a version of x402 can name. */
 function waysOf({ ways, description }: Offer, version: 1 | 2): readonly OfferedWay[] {
   const facts = { chargeId: '', upfront: false };
   return ways.filter(

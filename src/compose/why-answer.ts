@@ -12,9 +12,9 @@ type WhyDeps = {
   readonly settings: Settings;
   readonly current: Pick<Current, 'snapshot'>;
   readonly clock: Clock;
-  /** Undefined if this process has no ledger. */
+  /** Ledgers; undefined if this process has none. */
   readonly ledgers: WhyLedgers | undefined;
-  /** Undefined if no proxy runs here. */
+  /** Finds refusals; undefined if no proxy runs here. */
   readonly findRefusals: FindRefusals | undefined;
 };
 

@@ -52,7 +52,7 @@ export async function explainWhy(id: string, parts: WhyParts): Promise<WhyReport
   };
 }
 
-/** What a process remembers of `id`, newest first. */
+/** Finds what a process remembers of `id`, newest first. */
 export function findRefusals({ find }: Pick<RefusedRequests, 'find'>, id: string): readonly RefusedRequest[] {
   const part = readIdPart(id);
   return find(
@@ -62,7 +62,7 @@ export function findRefusals({ find }: Pick<RefusedRequests, 'find'>, id: string
   );
 }
 
-/** What several processes remember, as one. */
+/** Joins what several processes remember. */
 export function newestOf(found: readonly (readonly RefusedRequest[])[]): readonly RefusedRequest[] {
   return found
     .flat()

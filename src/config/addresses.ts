@@ -5,7 +5,7 @@ import { isLoopback, isNearby } from '../host/nearby.ts';
 
 export { isLoopback, isNearby };
 
-/** `host` without brackets; port 0 lets the operating system choose. */
+/** Address to listen on: `host` without brackets; port 0 lets the operating system choose. */
 export type Listen = { readonly host: string; readonly port: number };
 
 export const LISTEN_ADVICE = 'an address and a port, such as 127.0.0.1:8402, 0.0.0.0:8402 or [::1]:8402';
@@ -13,7 +13,7 @@ export const LISTEN_ADVICE = 'an address and a port, such as 127.0.0.1:8402, 0.0
 const HOST_NAME =
   /^(?=.{1,253}$)[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
 
-/** `host:port` or `[IPv6]:port`; undefined if `text` is neither. */
+/** Reads `host:port` or `[IPv6]:port`; undefined if `text` is neither. */
 export function parseListen(text: string): Listen | undefined {
   const [, bracketed, bare, digits] = /^(?:\[([^\]]+)\]|([^[\]:]+)):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits ?? Number.NaN);
@@ -28,7 +28,10 @@ export type HostPort = { readonly host: string; readonly port: number | undefine
 
 export const HOST_ADVICE = 'a host name or address, maybe with a port, such as www.example.com or localhost:8402';
 
-/** `name`, `name:port`, `[IPv6]` or `[IPv6]:port`, the host as `URL.hostname` writes it; undefined if `text` is none. */
+/**
+ * Reads `name`, `name:port`, `[IPv6]` or `[IPv6]:port`, the host as `URL.hostname` writes it; undefined if `text` is
+ * none.
+ */
 export function parseHost(text: string): HostPort | undefined {
   const [, written, digits] = /^(\[[^\]]+\]|[^\s[\]:/?#@\\%]+)(?::([1-9]\d{0,4}))?$/.exec(text) ?? [];
   if (written === undefined || !URL.canParse(`http://${written}`)) return undefined;

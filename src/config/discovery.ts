@@ -27,7 +27,7 @@ const isEmail = (value: string): boolean =>
 const isWebUrl = (value: string): boolean =>
   value.length <= MAX_DOCS_URL && /^https?:\/\/[^\s\\]+$/.test(value) && URL.canParse(value);
 
-/** As those who list APIs take one: no user, no address, no name of this machine. */
+/** Whether a list of APIs takes the icon: no user, no address, no name of this machine. */
 function isIcon(value: string): boolean {
   if (value.length > MAX_ICON_URL || !/^https:\/\/[^\s\\@]+$/.test(value) || !URL.canParse(value)) return false;
   const { hostname } = new URL(value);
@@ -49,7 +49,7 @@ const excluded = described(
   PATTERN,
 );
 
-/** `folder`: relative paths are relative to it. */
+/** Section `discovery`; its paths are relative to `folder`. */
 export function discoverySection(folder: string) {
   return section({
     openapi: key(

@@ -12,7 +12,7 @@ type SourceDocument = {
   readonly issues: readonly Issue[];
   /** Problems of the text itself; if there are any, `data` is not to be used. */
   readonly syntax: readonly (Position & { readonly message: string })[];
-  /** Where `path` stands; a path that is not there is found at the nearest parent that is. */
+  /** Finds where `path` stands; one that is not there is found at the nearest parent that is. */
   readonly locate: (path: Path, at?: 'key') => Position;
   /** Whether the scalar at `path` was filled in from the environment. */
   readonly fromEnvironment: (path: Path) => boolean;
@@ -36,7 +36,7 @@ type DocumentKind = {
 };
 
 const MAX_DEPTH = 64;
-/** Shared by all values that hold nothing, as most do. */
+/** Map that all values share that hold nothing, as most do. */
 const NO_CHILDREN = new Map<string | number, Place>();
 
 export function readDocument(source: string, env: Env): SourceDocument {
@@ -175,7 +175,7 @@ function convert(
         continue;
       }
       const [value, child] = visit(toNode(pair.value), inside, offset, offset);
-      // Defined, not assigned: a key named __proto__ must stay a key.
+      // The key is defined, not assigned: one named __proto__ must stay a key.
       Object.defineProperty(data, name, { value, enumerable: true, writable: true, configurable: true });
       place.children.set(name, child);
     }

@@ -8,7 +8,7 @@ export const DURATION_ADVICE = 'a duration: a whole number with its unit, such a
 /** The longest delay that a timer of Node can hold; everything that becomes a timer stays under it. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Milliseconds, or undefined if `text` is not a duration. */
+/** Reads a duration in milliseconds; undefined if `text` is none. */
 export function parseDuration(text: string): number | undefined {
   const [, digits, unit] = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text) ?? [];
   const factor = unit === undefined ? undefined : UNITS[unit];

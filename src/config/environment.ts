@@ -1,4 +1,4 @@
-// `${NAME}` and `${NAME:-default}` inside a scalar, filled in after parsing, so that a value can never become syntax.
+// Fills in `${NAME}` and `${NAME:-default}` inside a scalar after parsing, so that a value can never become syntax.
 // Messages name the variable, never its value.
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -14,7 +14,10 @@ type Interpolation = {
 const EXPRESSION = /\$\$\{|\$\{([^}]*)\}|\$\{/g;
 const NAME_AND_DEFAULT = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/;
 
-/** `$${` stands for the characters `${`; an empty variable counts as unset if a default is given, as in a shell. */
+/**
+ * Fills in variables. `$${` stands for the characters `${`; an empty variable counts as unset if a default is given, as
+ * in a shell.
+ */
 export function interpolate(text: string, env: Env): Interpolation {
   const problems: string[] = [];
   const filled = text.replace(EXPRESSION, (expression: string, inside: string | undefined) => {
@@ -41,7 +44,7 @@ export function interpolate(text: string, env: Env): Interpolation {
 const BRACKETS = '{}[],';
 const STAND_INS = '\uFDD0\uFDD1\uFDD2\uFDD3\uFDD4';
 
-/** Undefined if `source` already holds one of the stand-ins (Unicode noncharacters). */
+/** Shields expressions by stand-ins; undefined if `source` already holds one of these (Unicode noncharacters). */
 export function shieldExpressions(source: string): string | undefined {
   if (/[\uFDD0-\uFDD4]/.test(source)) return undefined;
   return source.replace(/\$\{[A-Za-z_][A-Za-z0-9_]*(?::-[^}\r\n]*)?\}/g, (expression) =>

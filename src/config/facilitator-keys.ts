@@ -25,7 +25,7 @@ export const ACCOUNT_VARIABLES: readonly string[] = Object.values(ACCOUNTS).flat
 
 const WHO = 'the http or https URL of an x402 facilitator, without query, or x402.org, cdp or payai';
 
-/** Which keys of `auth` belong to which kind. */
+/** Keys of `auth` by the kind that they belong to. */
 const AUTH_KEYS = {
   bearer: ['token'],
   cdp: ['key_id', 'key_secret'],
@@ -54,7 +54,7 @@ const auth = z
       if (input[key] !== undefined && !wanted.includes(key)) complain(key, `is not of kind ${kind}; take it out`);
     }
     if (kind === 'bearer') return { kind, token };
-    // In the place of one that only a server beside this process knows.
+    // A made-up key stands in for one that only a server beside this process knows.
     if (markedVariable(secret) !== undefined) return { kind, keyId, key: generateKeyPairSync('ed25519').privateKey };
     const key = input.key_secret === undefined ? `is not ${KEY_FORMS[kind]}` : readSigningKey(kind, secret);
     if (typeof key !== 'string') return { kind, keyId, key };
@@ -110,7 +110,7 @@ function fillUrl(value: unknown): unknown {
   return kind === 'cdp' || kind === 'payai' ? { url: KNOWN_URLS[kind], ...value } : value;
 }
 
-/** `receiver`: whose it is. */
+/** Makes a facilitator of the one at `receiver`. */
 export function toFacilitator(input: FacilitatorInput, receiver: string): Facilitator {
   const { url: to, headers, timeouts, limits, auth: account } = input;
   return {
@@ -123,7 +123,7 @@ export function toFacilitator(input: FacilitatorInput, receiver: string): Facili
   };
 }
 
-/** What was written as a short form, and where. */
+/** Account that was written as a short form, and its place. */
 type Expanded = { readonly path: Path; readonly account: Account };
 
 type ShortForms = {

@@ -15,13 +15,13 @@ export function whatStands(input: unknown): string {
 
 const taken = z.registry<{ takes: string }>();
 
-/** `schema`, of which the table of keys says what it takes. */
+/** Describes `schema` for the table of keys, which says what it takes. */
 export function described<Schema extends z.ZodType>(schema: Schema, takes: string): Schema {
   taken.add(schema, { takes });
   return schema;
 }
 
-/** What `schema` takes, in words; empty if it was not said. */
+/** Says what `schema` takes, in words; empty if it was not said. */
 export function takesOf(schema: unknown): string {
   if (!(schema instanceof z.ZodType)) return '';
   const own = taken.get(schema)?.takes;
@@ -112,7 +112,7 @@ export function duration(minMs = 0, maxMs = LONGEST_TIMER_MS) {
   );
 }
 
-/** Milliseconds, or undefined if `off` or 0 stands. */
+/** Schema of a duration in milliseconds, or undefined if `off` or 0 stands. */
 export function optionalDuration(minMs: number) {
   const right = `off, or a duration of at least ${formatDuration(minMs)}`;
   return z.preprocess(

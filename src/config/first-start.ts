@@ -33,7 +33,7 @@ type Secrets = z.output<typeof secretsSchema>;
 type SecretsDeps = {
   readonly random: Random;
   readonly log: Log;
-  /** How a dashboard token is had, for the log; `tollgate token` if left out. */
+  /** Command that makes a dashboard token, for the log; `tollgate token` if left out. */
   readonly tokenCommand?: string;
 };
 export type Resolved =
@@ -41,7 +41,7 @@ export type Resolved =
   | { readonly ok: false; readonly problem: string };
 
 /**
- * `loaded` with every secret in place. If `registry` runs without `jwt`, `api_keys` or `charges.secrets` they come
+ * Puts every secret of `loaded` in place. If `registry` runs without `jwt`, `api_keys` or `charges.secrets` they come
  * from `secrets.json` beside the store, which is made (mode 0600) if it is not there. `api_keys: []` stays empty.
  */
 export function resolveSecrets(
@@ -79,7 +79,7 @@ export function secretsFileOf(store: StoreSettings): string | undefined {
   return file === undefined ? undefined : join(dirname(file), SECRETS_FILE);
 }
 
-/** Nothing is made that the other processes on the same store would not have. */
+/** Finds the secrets of a shared store: nothing is made that the other processes on it would not have. */
 function sharedSecrets(loaded: LoadedConfig, registry: NonNullable<LoadedConfig['registry']>): Resolved {
   const { charges } = loaded;
   const { jwt, apiKeys = [] } = registry;
@@ -88,7 +88,7 @@ function sharedSecrets(loaded: LoadedConfig, registry: NonNullable<LoadedConfig[
   return { ok: true, config: { ...loaded, registry: { ...registry, jwt, apiKeys }, charges: { ...charges, secrets } } };
 }
 
-/** Which of the secrets are in force, not overruled by the configuration. */
+/** Secrets that are in force, not overruled by the configuration. */
 type Uses = { readonly apiKey: boolean; readonly token: boolean };
 
 function readOrMake(file: string, uses: Uses, { random, log, tokenCommand }: Required<SecretsDeps>): Secrets | string {
@@ -115,7 +115,7 @@ function readOrMake(file: string, uses: Uses, { random, log, tokenCommand }: Req
   return made;
 }
 
-/** Undefined if there is no such file; a sentence if it cannot be used. It is never overwritten. */
+/** Reads the secrets. Undefined if there is no such file; a sentence if it cannot be used. It is never overwritten. */
 function read(file: string, log: Log): Secrets | string | undefined {
   let text: string;
   try {
@@ -174,7 +174,7 @@ function publish(draft: string, file: string): void {
     linkSync(draft, file);
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return;
-    // Some mounted file systems have no hard links.
+    // A mounted file system may have no hard links.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error))) throw error;
     try {
       copyFileSync(draft, file, constants.COPYFILE_EXCL);

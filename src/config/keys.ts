@@ -3,7 +3,10 @@
 // and the list of what a reload cannot change are made from these rows.
 import { z } from 'zod';
 
-/** `clients`: what faces clients keeps the value of the start, what faces the upstream takes the new one. */
+/**
+ * Time at which a key takes effect. `clients`: what faces clients keeps the value of the start, what faces the upstream
+ * takes the new one.
+ */
 type InForce = 'at once' | 'restart' | 'clients';
 
 export type Key<Name extends string = string, Schema extends z.ZodType = z.ZodType> = {
@@ -15,7 +18,7 @@ export type Key<Name extends string = string, Schema extends z.ZodType = z.ZodTy
 };
 export type Keys = Readonly<Record<string, Key>>;
 
-/** What a section with `keys` becomes. */
+/** Output of a section with `keys`. */
 type Output<K extends Keys> = {
   readonly [P in keyof K as K[P]['name'] extends '' ? never : K[P]['name']]: z.output<K[P]['schema']>;
 };

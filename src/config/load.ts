@@ -1,5 +1,5 @@
-// From a configuration file to a LoadedConfig, or to everything that is wrong with it. Reads the file and the secret
-// files it names; binds nothing, creates nothing.
+// Loads a configuration file: a LoadedConfig, or everything that is wrong with it. Reads the file and the secret files
+// it names; binds nothing, creates nothing.
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Networks } from '../domain/payment/network.ts';
@@ -12,7 +12,7 @@ import { codeOf } from './secret-files.ts';
 import { validate } from './validate.ts';
 
 export type LoadResult =
-  /** `filesBeside`: those that it named and that a reload reads too, absolute. */
+  /** The configuration is right. `filesBeside`: those that it named and that a reload reads too, absolute. */
   | {
       readonly ok: true;
       readonly config: LoadedConfig;
@@ -25,7 +25,10 @@ export type LoadResult =
 const DEFAULT_FILE = 'tollgate.yaml';
 const MAX_BYTES = 1_048_576;
 
-/** `--config`, else `TOLLGATE_CONFIG`, else `tollgate.yaml` in `folder` if it is there; as it is to be named in messages. */
+/**
+ * Finds the file: `--config`, else `TOLLGATE_CONFIG`, else `tollgate.yaml` in `folder` if it is there; as it is to be
+ * named in messages.
+ */
 export function findConfigFile(flag: string | undefined, env: Env, folder: string): string | undefined {
   const named = flag ?? (env['TOLLGATE_CONFIG'] || undefined);
   if (named !== undefined) return named;

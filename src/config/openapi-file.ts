@@ -6,7 +6,7 @@ import { codeOf } from './secret-files.ts';
 
 /** Enough for an ordinary document of 2 MiB. */
 const MEMORY_MB = 256;
-/** Nobody waits for it but `tollgate check`. */
+/** Time for the file: only `tollgate check` waits for it. */
 const TIME_MS = 120_000;
 const OUT_OF_MEMORY = 'ERR_WORKER_OUT_OF_MEMORY';
 

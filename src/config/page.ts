@@ -10,7 +10,7 @@ const LOGO_BYTES = 16_384;
 const LOGO = `a PNG, SVG or WebP file of at most ${LOGO_BYTES} bytes`;
 const LINK_CHARACTERS = 200;
 
-/** `folder`: relative paths are relative to it. */
+/** Section `page`; its paths are relative to `folder`. */
 export function pageSection(folder: string) {
   return section({
     enabled: key('enabled', flag().default(true), 'False: browsers get the same JSON as programs.'),

@@ -14,12 +14,12 @@ export type ConfigProblem = {
   readonly file: string | undefined;
   readonly line: number;
   readonly column: number;
-  /** `registry.api_keys[0].key`, or `(file)` for the whole. */
+  /** Path such as `registry.api_keys[0].key`, or `(file)` for the whole. */
   readonly path: string;
   readonly message: string;
 };
 
-/** `file:line:column path: what is wrong, what would be right`, one line. */
+/** Writes `file:line:column path: what is wrong, what would be right`, one line. */
 export function formatProblem({ file, line, column, path, message }: ConfigProblem): string {
   return file === undefined ? `${path}: ${message}` : `${file}:${line}:${column} ${path}: ${message}`;
 }

@@ -1,5 +1,5 @@
-// `tollgate serve --upstream ... --route ... --pay-to ...`: a configuration without a file. The flags become the data
-// that a file would hold, and the same schema judges them. Complaints name the flag instead of a line.
+// Reads a configuration without a file: `tollgate serve --upstream ... --route ... --pay-to ...`. The flags become the
+// data that a file would hold, and the same schema judges them. Complaints name the flag instead of a line.
 import type { Networks } from '../domain/payment/network.ts';
 import type { LoadedConfig } from './config.ts';
 import type { Env } from './environment.ts';
@@ -10,7 +10,7 @@ export type QuickFlags = {
   readonly upstream: string | undefined;
   readonly publicUrl: string | undefined;
   readonly profile: string | undefined;
-  /** `METHOD PATTERN AMOUNT [CURRENCY]` each. */
+  /** Routes, each as `METHOD PATTERN AMOUNT [CURRENCY]`. */
   readonly routes: readonly string[];
   readonly payTo: string | undefined;
   readonly network: string | undefined;
@@ -22,7 +22,7 @@ export type QuickFlags = {
 };
 
 type QuickResult =
-  /** `data`: what a file would hold; its paths are relative to the folder that was given. */
+  /** The flags are right. `data` is what a file would hold; its paths are relative to the folder that was given. */
   | {
       readonly ok: true;
       readonly config: LoadedConfig;
@@ -71,7 +71,7 @@ export function quickConfig(flags: QuickFlags, folder: string, env: Env, network
       upstream: flags.upstream,
       ...(flags.publicUrl === undefined ? {} : { public_url: flags.publicUrl }),
       ...(flags.profile === undefined ? {} : { upstream_profile: flags.profile }),
-      // As the shipped files have it: an API that answers any method alike gives nothing away.
+      // The shipped files say the same: an API that answers any method alike gives nothing away.
       undeclared_methods: 'pay',
     },
     registry: { ...listenAt(flags.registryListen), store: `sqlite:${flags.data ?? 'data'}/tollgate.db` },
@@ -85,7 +85,7 @@ export function quickConfig(flags: QuickFlags, folder: string, env: Env, network
   if (!result.ok) {
     for (const issue of result.issues) {
       const flag = flagOf(issue);
-      // One complaint is enough for a flag that is missing or unreadable as a whole.
+      // A flag that is missing or unreadable as a whole gets one complaint.
       if (!problems.some(({ path }) => flag === path || flag.startsWith(`${path} `))) complain(flag, issue.message);
     }
   }

@@ -4,7 +4,7 @@ import type { Networks, WayReading } from '../domain/payment/network.ts';
 import { isMap, type Issue, type Path } from './problems.ts';
 import { FACILITATORS, isPlaceholder, NETWORK, PAY_TO, SHARED_KEYS, WAY_KEYS, wayOf } from './receivers.ts';
 
-/** That of the x402 project. */
+/** Facilitator of the x402 project. */
 const TEST_ONLY = /^https:\/\/(www\.)?x402\.org(\/|$)/i;
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -12,7 +12,7 @@ type Raw = Readonly<Record<string, unknown>>;
 /** A way as it is written, and what it takes from its receiver. */
 type WrittenWay = { readonly raw: Raw; readonly path: Path; readonly inherited: Raw };
 
-/** What is wrong with each receiver beyond one key. Looks at raw data, whatever its shape. */
+/** Finds what is wrong with each receiver beyond one key. Looks at raw data, whatever its shape. */
 export function receiverIssues(raw: unknown, networks: Networks): Issue[] {
   if (!Array.isArray(raw)) return [];
   return raw.flatMap((input: unknown, index): Issue[] => {
@@ -38,7 +38,7 @@ function waysOf(receiver: Raw, path: Path): readonly WrittenWay[] {
 function flatIssues(receiver: Raw, path: Path): Issue[] {
   const needed = { network: NETWORK, pay_to_address: PAY_TO };
   return Object.entries(needed).flatMap(([key, advice]) =>
-    // Of an address the networks know more to say.
+    // Networks know more to say of an address.
     receiver[key] !== undefined || (key === 'pay_to_address' && receiver['network'] !== undefined)
       ? []
       : [{ path: [...path, key], message: `is missing; write ${advice}` }],
@@ -74,7 +74,7 @@ function networkOf({ network }: Raw, networks: Networks): string | undefined {
   return typeof network === 'string' ? (networks.find(network)?.caip2 ?? network) : undefined;
 }
 
-/** `of`: its receiver's path. */
+/** Finds issues of a way; `of` is the path of its receiver. */
 function wayIssues({ raw, path, inherited }: WrittenWay, of: Path, networks: Networks): Issue[] {
   const { network } = raw;
   const [facilitators, from] =
@@ -106,7 +106,7 @@ function wayIssues({ raw, path, inherited }: WrittenWay, of: Path, networks: Net
   ];
 }
 
-/** Of what a way inherits, only nodes say something about it alone. */
+/** Nodes alone, of what a way inherits, say something about it. */
 function readWritten(raw: Raw, inherited: Raw, networks: Networks): WayReading {
   return networks.readWay(wayOf({ ...raw, rpc_url: raw['rpc_url'] ?? inherited['rpc_url'] }));
 }

@@ -6,7 +6,7 @@ import type { Receiver, ReceiverWay } from '../domain/payment/offer.ts';
 import { facilitatorSchema, toFacilitator } from './facilitator-keys.ts';
 import { choice, count, identifier, text, whatStands } from './fields.ts';
 
-/** More of them would only be asked when all before have failed. */
+/** Number of nodes at most: more would only be asked when all before have failed. */
 const MAX_NODES = 8;
 const MAX_WAYS = 8;
 const CURRENCY = /^[A-Z][A-Z0-9]{2,9}$/;
@@ -39,7 +39,7 @@ const rpcUrls = z.unknown().transform((value, context): string[] => {
 export const NETWORK = 'a network, such as base; `tollgate networks` lists them';
 export const PAY_TO = 'the address that receives the payments, in quotes';
 export const FACILITATORS = 'a list of those who verify and settle payments, such as [https://facilitator.example.com]';
-/** What clients echo of a token may not be longer either. */
+/** Limit of a token's names, which clients echo. */
 const isName = (bytes: number) => (value: string) => value !== '' && Buffer.byteLength(value) <= bytes;
 
 /** Keys of one way. */
@@ -93,7 +93,7 @@ export const receiverSchema = z.strictObject({
 type ReceiverInput = z.output<typeof receiverSchema>;
 type WayInFile = Pick<ReceiverInput, keyof typeof WAY_KEYS | keyof typeof SHARED_KEYS>;
 
-/** What raw data says of a way; what has the wrong type counts as left out, because the schema says so. */
+/** Reads what raw data says of a way; what has the wrong type counts as left out, because the schema says so. */
 export function wayOf(raw: Readonly<Record<string, unknown>>): WayInput {
   const word = (key: string): string | undefined => (typeof raw[key] === 'string' ? raw[key] : undefined);
   const parsed = SHARED_KEYS.rpc_url.safeParse(raw['rpc_url']);

@@ -17,7 +17,7 @@ const amount = z
   .string(`quote the amount: ${AMOUNT_ADVICE}`)
   .refine((value) => parsePrice(value) !== undefined, { error: ({ input }) => amountAdvice(input) });
 
-/** Never the value itself. */
+/** Advises on an amount, and never says the value itself. */
 function amountAdvice(input: unknown): string {
   const value = typeof input === 'string' ? input : '';
   if (/\d/.test(value) && /[A-Za-z$€£¥]/.test(value) && !/^[\d.]+e[+-]?\d+$/i.test(value)) {

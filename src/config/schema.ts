@@ -116,5 +116,5 @@ export function createConfigSchema(folder: string) {
     ),
   });
 }
-/** What a checked configuration becomes. */
+/** Sections of a checked configuration. */
 export type ConfigSections = z.output<ReturnType<typeof createConfigSchema>>;

@@ -6,7 +6,7 @@ import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 
 type SecretPlace = { readonly section: Path; readonly key: string; readonly lines?: true };
 
-/** Where secrets stand. `lines`: the file holds a list, one secret a line. */
+/** Places of secrets. `lines`: the file holds a list, one secret a line. */
 const PLACES: readonly SecretPlace[] = [
   { section: ['registry', 'jwt'], key: 'secret' },
   { section: ['registry', 'jwt'], key: 'public_key' },
@@ -31,7 +31,7 @@ type SecretFiles = {
   readonly written: (path: Path) => Path;
 };
 
-/** `_file` is a key wherever `key` is a secret. */
+/** Names the key with `_file` wherever `key` is a secret. */
 export function fileKeyOf(key: string): string | undefined {
   return FILE_KEYS.has(key) ? `${key}_file` : undefined;
 }

@@ -61,7 +61,7 @@ function readPkcs8(text: string): KeyObject | string {
   return key?.asymmetricKeyType === 'ed25519' ? key : notA('payai');
 }
 
-/** Undefined: not a private key of that form, or one behind a passphrase. */
+/** Reads a private key; undefined: it has not that form, or a passphrase. */
 function readKey(input: Parameters<typeof createPrivateKey>[0]): KeyObject | undefined {
   try {
     return createPrivateKey(input);

@@ -9,17 +9,17 @@ import { choice, count, duration, flag, text } from './fields.ts';
 import { key, section } from './keys.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 
-/** Where stores are written. */
+/** Paths of stores in a configuration. */
 const PLACES: readonly Path[] = [
   ['registry', 'store'],
   ['charges', 'store'],
 ];
 const KINDS = 'sqlite: and a file, such as sqlite:data/tollgate.db, or postgres://user@host/database';
 const PORT = 5432;
-/** Bytes of a kept response. */
+/** Size of a kept response in bytes, at most. */
 const MOST_KEPT = 1_048_576;
 
-/** `folder`: a relative file is relative to it. `otherwise`: the store if none is named. */
+/** Section of a store; a relative file is relative to `folder`. `otherwise` is the store if none is named. */
 export function store(folder: string) {
   const named = text(KINDS, (value) => /^sqlite:(?!:)[^\0?]+$/.test(value) || isPostgres(value));
   return section({
@@ -123,7 +123,9 @@ export function expandStores(data: Readonly<Record<string, unknown>>): { readonl
   return { written };
 }
 
-/** What PostgreSQL needs to be configured, because nothing random is made beside it; and what it does not keep. */
+/**
+ * Finds what PostgreSQL needs to be configured, because nothing random is made beside it; and what it does not keep.
+ */
 export function storeIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
   const inRegistry = isPostgres(valueAt(raw, ['registry', 'store', 'url']));
   const needed: readonly (readonly [Path, string, boolean])[] = [

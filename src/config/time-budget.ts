@@ -12,7 +12,7 @@ export type TimeBudget = {
   readonly leastMs: number;
 };
 
-/** What `work` returns; undefined: it was late, or threw. */
+/** Runs `work` and returns what it does; undefined: it was late, or threw. */
 export type Bounded = <T>(work: () => T) => { readonly value: T } | undefined;
 
 export function createBounded({ eachMs, lateMs, leastMs }: TimeBudget): Bounded {

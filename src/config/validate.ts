@@ -26,9 +26,9 @@ export type Source = Origin & {
   readonly issues: readonly Issue[];
   /** Whether the scalar there came from an environment variable, which can only hold text. */
   readonly fromEnvironment: (path: Path) => boolean;
-  /** What receivers may name. */
+  /** Networks that receivers may name. */
   readonly networks: Networks;
-  /** Where short forms find their keys. */
+  /** Variables in which short forms find their keys. */
   readonly env: Env;
 };
 
@@ -78,7 +78,7 @@ function toConfig(sections: ConfigSections, origin: Origin, networks: Networks):
   };
 }
 
-/** `proxy:` with nothing behind it is an empty section, not a missing one. */
+/** Fills sections such as `proxy:` with nothing behind it: it is empty, not missing. */
 function fillEmptySections(raw: Record<string, unknown>, schema: ConfigSchema): void {
   for (const key of Object.keys(raw)) {
     if (raw[key] !== null || !Object.hasOwn(keysOf(schema) ?? {}, key)) continue;

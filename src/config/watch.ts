@@ -6,7 +6,7 @@ import { stat } from 'node:fs/promises';
 import type { Schedule } from '../host/clock.ts';
 
 export type Watch = {
-  /** Other files from now on; what they look like now is taken as known. */
+  /** Follows other files from now on; what they look like now is taken as known. */
   readonly follow: (files: readonly string[]) => void;
   /** Called before the files are read for another reason: what they look like now is known and not told any more. */
   readonly accept: () => void;

@@ -2,7 +2,7 @@
 // that only their sender and their reader understand: requests, routes and charges take other ways.
 
 export type Order =
-  /** The first one. `given`: all that it needs; `run` names this life of it. */
+  /** Comes first. `given` is all that a worker needs; `run` names this life of it. */
   | { readonly kind: 'start'; readonly worker: number; readonly run: string; readonly given: string }
   /** Comes with a socket; answered by `taken`. */
   | { readonly kind: 'connection' }
@@ -11,7 +11,7 @@ export type Order =
   | { readonly kind: 'commit'; readonly reload: number }
   /** News in force at once, which nobody waits for. */
   | { readonly kind: 'notice'; readonly text: string }
-  /** Answered by `answer`. */
+  /** Asks a worker, which replies with `answer`. */
   | { readonly kind: 'ask'; readonly ask: number; readonly question: string }
   /** Answers carry `Connection: close` from now on. */
   | { readonly kind: 'drain' }
@@ -26,10 +26,10 @@ export type Report =
   | { readonly kind: 'taken'; readonly open: number }
   /** Every second: its event loop goes round. `open`: connections; `says`: a text for who composes it. */
   | { readonly kind: 'alive'; readonly open: number; readonly says: string }
-  /** `problem`: why the configuration cannot be taken. */
+  /** Replies to a reload. `problem`: why the configuration cannot be taken. */
   | { readonly kind: 'prepared'; readonly reload: number; readonly problem: string | null }
   | { readonly kind: 'answer'; readonly ask: number; readonly answer: string }
-  /** What was counted since the last one, every second and at the end. */
+  /** Tells what was counted since the last one, every second and at the end. */
   | { readonly kind: 'metrics'; readonly report: string };
 
 export const ALIVE_MS = 1_000;

@@ -17,7 +17,7 @@ type HandOverOptions = {
 type HandOver = {
   /** Rejects if the port cannot be bound. */
   readonly bind: () => Promise<{ readonly address: string; readonly port: number }>;
-  /** Some worker may be able to take one. */
+  /** Says that some worker may be able to take one. */
   readonly able: () => void;
   /** Accepts nothing any more; resolves when those that were accepted are with a worker, or closed. */
   readonly close: () => Promise<void>;
@@ -37,7 +37,7 @@ export function createHandOver({ listen, members, clock, schedule, maxWaiting }:
   let timed = false;
   let accepted = 0;
   let emptied: (() => void) | undefined;
-  // What is sent is read by the worker; half-open connections are its affair.
+  // The worker reads what is sent; half-open connections are its affair.
   const server = createServer({ pauseOnConnect: true, noDelay: true, allowHalfOpen: true });
 
   const later = (): void => {
@@ -52,7 +52,7 @@ export function createHandOver({ listen, members, clock, schedule, maxWaiting }:
     });
   };
 
-  /** Undefined: none, or the one whose turn it is has yet to take another. */
+  /** Chooses a worker. Undefined: none, or the one whose turn it is has yet to take another. */
   const choose = (now: number): Member | undefined => {
     let chosen: Member | undefined;
     for (const member of members()) {

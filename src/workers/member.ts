@@ -1,5 +1,5 @@
-// One worker as its primary sees it: a child process, what it said last, and the connection that is on its way to it. A
-// connection on its way to a worker that died is reset: no other process knows it, and it would hang for ever.
+// Keeps one worker as its primary sees it: a child process, what it said last, and the connection that is on its way to
+// it. A connection on its way to a worker that died is reset: no other process knows it, and it would hang for ever.
 import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Report, Order } from './channel.ts';
@@ -20,11 +20,11 @@ export class Member {
   readonly startedAt: number;
   readonly child: ChildProcess;
   life: Life = 'starting';
-  /** Why it said that it cannot start. */
+  /** Reason why the worker said that it cannot start. */
   failure: string | undefined;
   /** Whether the worker was killed because its event loop stood still. */
   stalled = false;
-  /** When it was given a connection last. */
+  /** Time at which it was given a connection last. */
   givenAt = -Infinity;
   /** Time in which nothing was heard of the worker, by the turns of the primary. */
   silentMs = 0;
@@ -56,7 +56,7 @@ export class Member {
     return this.life !== 'starting' && this.onItsWay === undefined && this.child.connected;
   }
 
-  /** How long the one on its way has been. */
+  /** Milliseconds for which the connection on its way has been. */
   waitingMs(now: number): number {
     return this.onItsWay === undefined ? 0 : now - this.onItsWay.since;
   }

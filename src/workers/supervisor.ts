@@ -6,7 +6,7 @@ import type { Log } from '../host/log.ts';
 import { ALIVE_MS, type Report, type Order } from './channel.ts';
 import { Member, type Life } from './member.ts';
 
-/** Why a worker ended that was not asked to. `memory`: V8 had no more. */
+/** Reason why a worker ended that was not asked to. `memory`: V8 had no more. */
 export type EndReason = 'exit' | 'signal' | 'memory' | 'stalled';
 
 type SupervisorOptions = {
@@ -26,7 +26,7 @@ type SupervisorOptions = {
 export type SupervisorLimits = {
   /** Life after which a worker that ends is replaced at once. */
   readonly youngMs: number;
-  /** The first wait for one that died young; doubled each time. */
+  /** First wait for a worker that died young; doubled each time. */
   readonly firstWaitMs: number;
   readonly longestWaitMs: number;
   /** Time without a word of a worker after which it counts as stalled. */
@@ -195,7 +195,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
 function endReasonOf(member: Member, signal: NodeJS.Signals | null): EndReason {
   if (member.stalled) return 'stalled';
-  // So V8 ends a process that has no more memory.
+  // V8 ends a process that has no more memory with this signal.
   if (signal === 'SIGABRT') return 'memory';
   return signal === null ? 'exit' : 'signal';
 }

@@ -4,7 +4,7 @@ import { messageOf } from '../host/error-message.ts';
 import { Socket } from 'node:net';
 import { ALIVE_MS, type Report, type Order } from './channel.ts';
 
-/** What a worker does, once it was started. */
+/** Functions of a worker, once it was started. */
 export type Served = {
   readonly take: (socket: Socket) => void;
   /** Connections that are open. */
@@ -16,7 +16,7 @@ export type Served = {
   /** Takes on what is in force at once; it cannot fail. */
   readonly notice: (text: string) => void;
   readonly answer: (question: string) => Promise<string>;
-  /** What was counted since the last one. */
+  /** Reports what was counted since the last one. */
   readonly report: () => Promise<string>;
   readonly drain: () => void;
   /** Resolves when everything is finished, or the time is over. */
@@ -27,7 +27,7 @@ type WorkerStart = { readonly worker: number; readonly run: string; readonly giv
 
 /** Node's `process`, as far as it is needed. */
 export type Channel = {
-  /** `sent`: it has left. */
+  /** Sends a message; `sent` is called when it has left. */
   readonly send: (message: Report, sent?: () => void) => void;
   readonly onMessage: (listener: (message: Order, socket: unknown) => void) => void;
 };
@@ -56,7 +56,7 @@ export function runWorker(
       const text = await served?.report();
       if (text !== undefined) await new Promise<void>((resolve) => send({ kind: 'metrics', report: text }, resolve));
     } catch {
-      // What was counted since the last one is not told; requests go on.
+      // The counts since the last report are not told; requests go on.
     }
   };
 
@@ -117,7 +117,7 @@ export function runWorker(
       last = last.then(() => perform(message));
       return;
     }
-    // Its client may have gone on the way: then there is none.
+    // The client may have gone on the way: then there is no socket.
     if (socket instanceof Socket) {
       if (served === undefined) socket.destroy();
       else served.take(socket);

@@ -11,13 +11,13 @@ import type { Log } from '../../host/log.ts';
 
 type ReadDiscovery = {
   readonly discovery: Discovery;
-  /** `file:line: what is wrong`. */
+  /** Remarks, each as `file:line: what is wrong`. */
   readonly remarks: readonly string[];
-  /** What can be used; undefined: there is none, or it could not be read. */
+  /** Description that can be used; undefined: there is none, or it could not be read. */
   readonly description: NamedDescription | undefined;
 };
 export type NamedDescription = OpenApi & { readonly name: string };
-/** `unread`: the file is not read yet. Undefined: none can be used. */
+/** Description in force. `unread`: the file is not read yet. Undefined: none can be used. */
 export type DescriptionInForce = NamedDescription | 'unread' | undefined;
 
 type Section = NonNullable<Config['discovery']>;
@@ -42,13 +42,13 @@ const MOST_NAMED = 20;
 const SLICE = 64;
 
 type ReadOptions = {
-  /** What could be read before. */
+  /** Description that could be read before. */
   readonly last?: NamedDescription | undefined;
   /** Gives up reading. */
   readonly signal?: AbortSignal;
 };
 
-/** Undefined: `config` wants none. */
+/** Reads the discovery; undefined: `config` wants none. */
 export async function readDiscovery(
   { discovery: section }: Pick<LoadedConfig, 'discovery'>,
   { last, signal }: ReadOptions = {},
@@ -94,7 +94,10 @@ export function followDescription(section: Section, inForce: () => DescriptionIn
   };
 }
 
-/** How many of `routes` will be public, and those of them that the description does not know. Many of them stall nothing. */
+/**
+ * Counts how many of `routes` will be public, and lists those of them that the description does not know. Many of them
+ * stall nothing.
+ */
 export async function lookAtRoutes(
   { discovery, description }: ReadDiscovery,
   routes: readonly Route[],

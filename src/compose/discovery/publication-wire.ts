@@ -1,10 +1,10 @@
-// What crosses between a process and the thread that makes its publication. Routes cross as text: a string is copied at
+// Messages between a process and the thread that makes its publication. Routes cross as text: a string is copied at
 // once, an object member by member.
 import type { MadePublication, PublicationSettings, TakenPath } from '../../domain/discovery/publication.ts';
 import type { SaleRoute, SampleRequest } from '../../domain/discovery/sold-operations.ts';
 import type { Route } from '../../domain/routing/route.ts';
 
-/** What the thread is given at its start. `owner`: JSON of an OwnerDocument. */
+/** Task that the thread is given at its start. `owner`: JSON of an OwnerDocument. */
 export type PublicationTask = {
   readonly settings: Omit<PublicationSettings, 'exclude'>;
   /** Patterns as they are written. */
@@ -13,9 +13,9 @@ export type PublicationTask = {
 };
 
 export type ToThread =
-  /** `text`: of `writeRoutes`. */
+  /** Routes as `text` of `writeRoutes`. */
   | { readonly kind: 'routes'; readonly text: string; readonly isLast: boolean }
-  /** For each of the questions that were asked last. */
+  /** Answers to the questions that were asked last, one for each. */
   | {
       readonly kind: 'winners';
       readonly winners: readonly (Route | undefined)[];

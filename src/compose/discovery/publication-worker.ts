@@ -10,12 +10,12 @@ import { parsePattern } from '../../domain/routing/pattern.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import { readRoutes, type FromThread, type PublicationTask, type ToThread } from './publication-wire.ts';
 
-/** Behind whatever serves requests. */
+/** Priority behind whatever serves requests. */
 const NICE = 10;
 /** Questions that are answered at a time: about a millisecond. */
 const SLICE = 128;
 
-// On Linux a thread has a priority of its own; elsewhere it would be that of the process.
+// A thread has a priority of its own on Linux; elsewhere it would be that of the process.
 if (!isMainThread && process.platform === 'linux') setPriority(NICE);
 
 let draft: PublicationDraft | undefined;
@@ -34,7 +34,7 @@ function begin(): PublicationDraft {
   return draftPublication({ ...settings, exclude: patterns }, document);
 }
 
-/** Once more than there are questions, so that none asks too. */
+/** Asks once more than there are questions, so that none asks too. */
 function ask(): void {
   say({ kind: 'questions', questions: questions.slice(winners.length, winners.length + SLICE) });
 }

@@ -28,7 +28,7 @@ export type Publishing = Pick<Config, 'receivers'> & {
 const SLICE = 256;
 /** Enough for 100,000 routes and a document of 2 MiB. */
 const MEMORY_MB = 256;
-/** What is read is soon forgotten: 100,000 routes take 40 MB less so. */
+/** Size of the young generation: what is read is soon forgotten, and 100,000 routes take 40 MB less so. */
 const YOUNG_MB = 16;
 const TIME_MS = 120_000;
 
@@ -42,7 +42,7 @@ export function publishingOf({
   return { discovery, proxy, receivers };
 }
 
-/** `owner`: JSON of the owner's document. Rejects if the thread cannot make it. */
+/** Makes the publication. `owner`: JSON of the owner's document. Rejects if the thread cannot make it. */
 export async function makePublication(
   config: Publishing,
   owner: string | undefined,
@@ -56,7 +56,7 @@ export async function makePublication(
     name: 'publication',
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
-  // What requests look up stays in the memory of the proxy's own.
+  // The look-ups of requests stay in the memory of the proxy's own.
   const { resolve } = createResolver(snapshot.matcher, snapshot.paths);
   const made = Promise.withResolvers<MadePublication>();
   const timer = setTimeout(() => made.reject(new Error(`it took longer than ${TIME_MS / 1000} s`)), TIME_MS);
@@ -115,12 +115,12 @@ const REASONS = {
 /** Left out because their owner said so. */
 const WANTED: ReadonlySet<LeftOutReason> = new Set(['paused', 'excluded']);
 
-/** Why `left` is not told, in a few words. */
+/** Says why `left` is not told, in a few words. */
 export function leftOutReason({ why }: LeftOut): string {
   return REASONS[why];
 }
 
-/** What an owner may not have meant. */
+/** Warns of what an owner may not have meant. */
 export function publicationWarnings({
   operations,
   leftOut,

@@ -14,7 +14,7 @@ export type Publisher = Published & {
   readonly refresh: () => void;
   /** Makes it anew if something changed. */
   readonly wake: () => void;
-  /** Called with each one that differs from the one before. */
+  /** Called with each publication that differs from the one before. */
   readonly onPublished: (listener: (publication: Publication) => void) => void;
   readonly close: () => void;
 };

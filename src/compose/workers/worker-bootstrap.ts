@@ -16,7 +16,7 @@ export type Configured = {
 /** The API description as the primary read it: no worker reads it again. It has a message of its own when it is ready. */
 export type Described = { readonly description: DescriptionInForce };
 
-/** What is told of what is sold, as far as it was made; it has a message of its own too. */
+/** Publication as far as it was made; it has a message of its own too. */
 export type HandedPublication = { readonly publication: Publication | undefined };
 
 export type WorkerBootstrap = Configured &
@@ -25,7 +25,7 @@ export type WorkerBootstrap = Configured &
     readonly socketPath: string;
     /** Key for calls on that socket. */
     readonly key: string;
-    /** If it is `own`: shared with others, and served by each worker itself. */
+    /** Store if it is not `own`: shared with others, and served by each worker itself. */
     readonly store: StoreSettings | undefined;
     /** Owner of the ledger that the worker writes charges into. */
     readonly ledger: 'primary' | 'own' | 'registry' | 'none';

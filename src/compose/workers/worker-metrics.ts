@@ -8,7 +8,7 @@ import {
 } from '../../host/metric-sums.ts';
 import type { Metrics } from '../../host/metrics.ts';
 
-/** Told by the primary alone: what all have the same, and what there is once. */
+/** Metrics that the primary alone tells: what all have the same, and what there is once. */
 const OF_THE_PRIMARY: ReadonlySet<string> = new Set([
   ...['tollgate_build_info', 'tollgate_draining', 'tollgate_config_reloads_total'],
   ...['tollgate_routes', 'tollgate_route_info'],
@@ -24,7 +24,7 @@ const OF_THE_PRIMARY: ReadonlySet<string> = new Set([
   ...['nodejs_version_info', 'process_start_time_seconds'],
 ]);
 
-/** What one process is worst at, all of them are. */
+/** Rules for gauges: what one process is worst at, all of them are. */
 const MERGING: Merging = {
   tollgate_facilitator_open: 'max',
   nodejs_eventloop_lag_seconds: 'max',
@@ -37,14 +37,14 @@ const MERGING: Merging = {
   nodejs_eventloop_lag_p99_seconds: 'max',
 };
 
-/** What a worker sends each second. */
+/** Reports what a worker sends each second. */
 export function reportMetrics({ families }: Pick<Metrics, 'families'>): Reporter {
   return createReporter(families, OF_THE_PRIMARY);
 }
 
 type WorkerState = {
   readonly worker: number;
-  /** Undefined: it ended, and its successor was not started yet. */
+  /** State of the worker; undefined: it ended, and its successor was not started yet. */
   readonly life: 'starting' | 'ready' | 'draining' | undefined;
 };
 const LIVES = ['ready', 'starting', 'draining'] as const;
@@ -55,7 +55,7 @@ type WorkerMetrics = MetricSums & {
   readonly restarted: (reason: (typeof REASONS)[number]) => void;
 };
 
-/** `routeLabel`: a route's id as a label of the whole process. */
+/** Sums metrics. `routeLabel` gives a route's id as a label of the whole process. */
 export function sumMetrics(
   metrics: Metrics,
   workers: () => readonly WorkerState[],

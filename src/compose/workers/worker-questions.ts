@@ -5,7 +5,7 @@ import type { Member } from '../../workers/member.ts';
 import type { Supervisor } from '../../workers/supervisor.ts';
 
 type WorkerAsking = {
-  /** Never rejects. */
+  /** Asks the workers; never rejects. */
   readonly ask: (question: string) => Promise<readonly string[]>;
   readonly answered: (member: Member, message: Report & { readonly kind: 'answer' }) => void;
   readonly died: (member: Member) => void;

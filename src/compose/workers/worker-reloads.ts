@@ -54,7 +54,7 @@ export function createWorkerReloads(
       const [problem] = problems;
       if (problem !== undefined) throw new Error(problem);
       return () => {
-        // One that started meanwhile was given what was in force then.
+        // A worker that started meanwhile was given what was in force then.
         for (const member of members()) if (!asked.includes(member)) member.send({ kind: 'prepare', reload, given });
         tell({ kind: 'commit', reload });
       };

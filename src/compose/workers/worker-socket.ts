@@ -57,7 +57,7 @@ async function listensIn(server: Server, folder: string, place: string): Promise
 function listen(server: Server, place: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    // From its first moment on it is its owner's alone; bound before this call returns.
+    // The socket is its owner's alone from its first moment on; bound before this call returns.
     const mask = process.umask(0o177);
     try {
       server.listen(place, () => {
@@ -93,7 +93,7 @@ async function removeUnlessAnswered(place: string): Promise<void> {
       socket.destroy();
       resolve(true);
     });
-    // Only a refusal says that no process listens.
+    // A refusal alone says that no process listens.
     socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
   });
   if (!isAnswered) quietly(() => rmSync(place, { force: true }));
@@ -103,7 +103,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // Another user's is alive.
+    // The process of another user is alive.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
@@ -120,6 +120,6 @@ function quietly(run: () => void): void {
   try {
     run();
   } catch {
-    // It is another user's, or not empty.
+    // The folder is another user's, or not empty.
   }
 }

@@ -33,7 +33,7 @@ type WorkerDeps = {
 /** Longest wait for the routes, which the primary has already: a busy machine needs a part of this. */
 const ROUTES_MS = 60_000;
 
-/** `run` names this life of the worker. */
+/** Starts a worker. `run` names this life of it. */
 export async function startWorker(given: WorkerBootstrap, run: string, deps: WorkerDeps): Promise<Served> {
   const { log, onTaken } = deps;
   const { config, socketPath, key, version, hasRoutes } = given;
@@ -76,7 +76,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   return {
     take: listener.take,
     open: listener.connections,
-    // What is known of the ledger is the primary's to say.
+    // The state of the ledger is the primary's to say.
     says: () => JSON.stringify({ possible: isCallable() }),
     prepare: async (text) => {
       const next = readConfigured(text);

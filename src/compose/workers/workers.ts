@@ -117,7 +117,7 @@ export async function startWorkers(
       if (message.kind === 'prepared') reloads.prepared(member, message);
       if (message.kind === 'answer') asking.answered(member, message);
       if (message.kind === 'metrics') {
-        // The last words of one that ended may come behind its end.
+        // The last words of a worker that ended may come behind its end.
         const lives = supervisor.members().includes(member);
         sums.add(lives ? member.number : undefined, JSON.parse(message.report) as readonly Family[]);
       }
@@ -152,7 +152,7 @@ export async function startWorkers(
   };
 }
 
-/** What is published is made here alone. */
+/** Keeps from workers what makes the publication: it is made here alone. */
 function forWorkers(description: DescriptionInForce): DescriptionInForce {
   return typeof description === 'object' ? { ...description, owner: '' } : description;
 }
@@ -191,7 +191,7 @@ function noProxy(): never {
   throw new Error('workers serve a proxy');
 }
 
-/** `says` of a worker that runs. */
+/** Schema of what a worker that runs `says`. */
 const saying = z.object({ possible: z.boolean() });
 
 function saysPossible(says: string): boolean {
