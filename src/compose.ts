@@ -155,7 +155,11 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
   const { settings, metrics, closers, checks, log, clock } = deps;
   const { registry: registrySection, proxy } = settings.config;
   if (registrySection !== undefined) {
-    const registry = await startRegistry(registrySection, { ...deps, addCheck: (check) => void checks.push(check) });
+    const registry = await startRegistry(registrySection, {
+      ...deps,
+      addCheck: (check) => void checks.push(check),
+      countedUntil: () => parts.gateway?.countedUntil(),
+    });
     closers.addFirst(registry.close);
     parts.registry = registry;
   }

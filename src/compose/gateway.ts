@@ -4,12 +4,15 @@ import type { ProxyConfig, SyncConfig } from '../config/config.ts';
 import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
+import type { Delivery } from '../gateway/totals/delivery.ts';
+import { createTally } from '../gateway/totals/tally.ts';
 import type { Check } from '../host/admin.ts';
 import { systemSchedule } from '../host/clock.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { WorkerPlan } from '../host/worker-count.ts';
 import type { StoredLedger } from '../registry/store/stored-ledger.ts';
 import type { Closers } from './closers.ts';
+import { countForRegistry } from './counting.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
 import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';
 import type { NamedListener } from './part.ts';
@@ -44,13 +47,17 @@ export type Gateway = {
   readonly metricsText: Metrics['text'];
   /** Resolves when all processes that begin with the listeners have started; rejects with a sentence. */
   readonly allStarted: () => Promise<void>;
+  /** The moment up to which requests of this process stand in the sums. */
+  readonly countedUntil: () => number;
 };
 
-type GatewayDeps = ServedProxyDeps & {
+type GatewayDeps = Omit<ServedProxyDeps, 'tally'> & {
   readonly version: string;
   /** Processes that serve the proxy; left out, this one does. */
   readonly workers?: WorkerPlan;
 };
+
+type OwnDeps = GatewayDeps & Pick<ServedProxyDeps, 'tally'>;
 
 /** The proxy of this process or of its workers, and what it adds to the process. */
 type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'metricsText' | 'allStarted'> & {
@@ -62,12 +69,17 @@ type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'metricsText' |
 export async function startGateway(
   section: ProxyConfig,
   registry: RegistryPart | undefined,
-  deps: GatewayDeps,
+  given: GatewayDeps,
 ): Promise<Gateway> {
+  const tally = createTally(given.clock.now);
+  const deps = { ...given, tally };
   const { settings, current, closers, log, workers } = deps;
   const { config } = settings;
   const sync = config.sync === undefined ? undefined : await startOwnSync(config.sync, section, deps);
   const own = registry === undefined ? await openSidecarLedger(deps) : undefined;
+  const counting = await startCounting(registry, sync, deps);
+  // After the proxy, whose last requests count too, and before what takes the counts.
+  closers.addFirst(counting.close);
   const discovery = createDiscoverySource(log);
   closers.addLast(async () => discovery.close());
   const publisher = startOwnPublisher(discovery, deps);
@@ -97,7 +109,22 @@ export async function startGateway(
     findRefusals: front.findRefusals,
     metricsText: front.metricsText,
     allStarted: front.allStarted,
+    countedUntil: counting.completeUntil,
   };
+}
+
+async function startCounting(
+  registry: RegistryPart | undefined,
+  sync: RunningSync | undefined,
+  { settings, workers, random, tally, clock, log, version }: OwnDeps,
+): Promise<Delivery> {
+  const source = sync?.instance ?? `local-${random(12).toString('base64url')}`;
+  const deps = { ...{ tally, source, clock, log }, hasWorkers: workers !== undefined && workers.count > 1 };
+  if (registry !== undefined) return countForRegistry(registry.totals, deps);
+  const { sync: section } = settings.config;
+  if (sync === undefined || section === undefined) return { completeUntil: clock.now, close: () => Promise.resolve() };
+  const { countForSidecar } = await import('./counting-remotely.ts');
+  return countForSidecar({ section, version, ...sync }, deps);
 }
 
 function namedListener(name: string, part: ProxyPart | RunningSync | undefined): NamedListener[] {
@@ -119,7 +146,7 @@ function serveHere(
   section: ProxyConfig,
   { discovery, publisher }: Publishing,
   own: StoredLedger | SidecarLedger | undefined,
-  deps: GatewayDeps,
+  deps: OwnDeps,
 ): Front {
   const listed = discovery.of(deps.settings.config);
   const served = serveProxy(section, booksOf(own), { listed, published: publisher }, deps);
@@ -131,7 +158,7 @@ async function startWithWorkers(
   plan: WorkerPlan,
   publishing: Publishing,
   own: StoredLedger | SidecarLedger | undefined,
-  deps: GatewayDeps,
+  deps: OwnDeps,
 ): Promise<Front> {
   const { settings, current, metrics, closers, log } = deps;
   const { ledger, reports } = booksOf(own);

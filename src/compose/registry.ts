@@ -16,6 +16,7 @@ import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
 import { ledgerOf, type StoredLedger } from '../registry/store/stored-ledger.ts';
+import { createTotalsBook, type TotalsBook } from '../registry/totals/totals-book.ts';
 import { StoreUnavailable, UPGRADING } from '../registry/store/ports.ts';
 import type { Settings } from './settings.ts';
 import type { WhyLedgers } from './why.ts';
@@ -24,6 +25,7 @@ import { differencesCheck, followConfiguration } from './declared-routes.ts';
 import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './retention.ts';
 import { INTERNAL, matchRules, pathOptions, receiversById, type Part } from './part.ts';
+import { countLostTotals, keepTotals } from './totals-retention.ts';
 import { storeReadiness, type Readiness } from './readiness.ts';
 import {
   observeCalls,
@@ -36,6 +38,7 @@ import {
 
 export type RegistryPart = Part & {
   readonly ledger: StoredLedger;
+  readonly totals: TotalsBook;
   /** Whether the store takes payments, as far as is known. */
   readonly isPossible: () => boolean;
   readonly ledgers: WhyLedgers;
@@ -56,11 +59,13 @@ type RegistryPartDeps = {
   /** Adds a check before this part waits for its store. */
   readonly addCheck: (check: Check) => void;
   readonly why: (id: string) => Promise<WhyReport>;
+  /** The moment up to which the proxy of this process has handed its counts over; undefined if it has none. */
+  readonly countedUntil: () => number | undefined;
 };
 
 export async function startRegistry(
   section: RegistryConfig,
-  { log, clock, random, version, metrics, settings, current, addCheck, why }: RegistryPartDeps,
+  { log, clock, random, version, metrics, settings, current, addCheck, why, countedUntil }: RegistryPartDeps,
 ): Promise<RegistryPart> {
   const config = (): Config => settings.config;
   const { limits } = section;
@@ -80,6 +85,12 @@ export async function startRegistry(
     onUpgrade: (upgrade) => log.info(UPGRADING, upgrade),
   });
   const ledger = ledgerOf(store.charges, SPELLING, countLeases(metrics));
+  const { totals: keptTotals } = section;
+  const totalsKept = (): typeof keptTotals => config().registry?.totals ?? keptTotals;
+  const totals = createTotalsBook(store.charges.totals, {
+    ...{ log, countedUntil, lost: countLostTotals(metrics), hoursKeptMs: () => totalsKept().hoursMs },
+  });
+  const stopPruning = keepTotals(totals, { clock, log, schedule: systemSchedule, kept: totalsKept });
   const stopKeeping = keepCharges(store.charges, {
     ...{ clock, log, schedule: systemSchedule },
     retentionMs: () => config().charges.retentionMs,
@@ -90,6 +101,7 @@ export async function startRegistry(
     store,
     ledger,
     networks: NETWORKS,
+    totals,
     why,
     settings: settingsOf(config(), section),
     limits: {
@@ -142,6 +154,7 @@ export async function startRegistry(
   return {
     listener,
     ledger,
+    totals,
     isPossible,
     ledgers: { search: ledger.search, findByChargeId: ledger.get },
     reconfigure: async (next) => {
@@ -161,6 +174,7 @@ export async function startRegistry(
     close: async () => {
       registry.close();
       stopKeeping();
+      stopPruning();
       await store.close();
     },
   };

@@ -8,6 +8,7 @@ import type { Published } from '../gateway/public-documents.ts';
 import { createRefusals, rememberRefusals } from '../gateway/refusals.ts';
 import type { Current } from '../gateway/routes/current-snapshot.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
+import type { Tally } from '../gateway/totals/tally.ts';
 import type { Check } from '../host/admin.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -44,6 +45,8 @@ export type ServedProxyDeps = AroundParts & {
   readonly current: Current;
   readonly metrics: Metrics;
   readonly closers: Closers;
+  /** Where requests are counted. */
+  readonly tally: Tally;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -63,9 +66,12 @@ export function serveProxy(
   { listed, published }: Publicity,
   deps: ServedProxyDeps,
 ): ServedProxy {
-  const { settings, current, metrics, closers, log, clock, random, aroundPage } = deps;
+  const { settings, current, metrics, closers, tally, log, clock, random, aroundPage } = deps;
   const refusals = createRefusals();
-  const telemetry = createTelemetry(metrics, log, current, settings, rememberRefusals(refusals, clock));
+  const telemetry = createTelemetry(metrics, log, current, settings, {
+    refused: rememberRefusals(refusals, clock),
+    tally,
+  });
   const rails = startRails(deps);
   const routeLabel = telemetry.label;
   const payments = ledger && startPayments({ ...deps, ledger, reports, takesOnly, rails, routeLabel });

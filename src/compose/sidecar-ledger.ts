@@ -13,6 +13,7 @@ import type { Metrics } from '../host/metrics.ts';
 import { observeCalls } from './store-metrics.ts';
 import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './retention.ts';
+import { keepTotals } from './totals-retention.ts';
 import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts';
 
 export type SidecarLedger = {
@@ -35,6 +36,9 @@ type SidecarLedgerDeps = {
   readonly metrics: Metrics;
 };
 
+/** The store may be a registry's, which says itself how long its sums are kept: a sidecar takes minutes away alone. */
+const OWN_TOTALS_MS = 3660 * 24 * 3_600_000;
+
 export async function ledgerOfSidecar(
   { charges, sync }: Config,
   { log, clock, random, version, metrics }: SidecarLedgerDeps,
@@ -48,8 +52,13 @@ export async function ledgerOfSidecar(
       ...{ clock, log, schedule: systemSchedule },
       retentionMs: () => charges.retentionMs,
     });
+    const stopPruning = keepTotals(store.totals, {
+      ...{ clock, log, schedule: systemSchedule },
+      kept: () => ({ hoursMs: OWN_TOTALS_MS, daysMs: OWN_TOTALS_MS }),
+    });
     const close = (): Promise<void> => {
       stopKeeping();
+      stopPruning();
       return ledger.close();
     };
     return { ledger, reports: ledger, readiness, stats: place.stats, load: store.load, close };

@@ -10,7 +10,7 @@ import { createRegistrySource } from '../gateway/sync/follow/registry-source.ts'
 import { createSocketFetch } from '../gateway/sync/follow/socket-fetch.ts';
 import { createOfflineResponses } from '../gateway/sync/relay/offline-responses.ts';
 import { checkRoutes } from '../gateway/sync/status.ts';
-import { createSync } from '../gateway/sync/sync.ts';
+import { createSync, type Sync } from '../gateway/sync/sync.ts';
 import type { Check } from '../host/admin.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -62,17 +62,27 @@ export async function followPrimary(
   return { recompile: compiler.recompile, close: sync.close };
 }
 
+export type SyncPart = Part & {
+  readonly check: Check;
+  readonly endStreams: () => void;
+  readonly recompile: () => void;
+  /** Names this life of the sidecar to its registry. */
+  readonly instance: string;
+  readonly status: Sync['status'];
+};
+
 export async function startSync(
   { charges }: Config,
   section: SyncConfig,
   proxy: () => ProxyConfig,
   current: Current,
   { metrics, log, clock, random, version }: SyncPartDeps,
-): Promise<Part & { readonly check: Check; readonly endStreams: () => void; readonly recompile: () => void }> {
+): Promise<SyncPart> {
   const { registryUrl, apiKey, pollIntervalMs, emptyAfterMs, whenAbsent } = section;
   if (whenAbsent === 'forward') {
     log.warn('sync.when_absent is forward: before the first routes are there everything passes, free');
   }
+  const instance = Buffer.from(random(12)).toString('base64url');
   const answerMs = Math.min(ANSWER_MS.max, Math.max(ANSWER_MS.min, pollIntervalMs));
   const compiler = createCompiler(current, () => pathOptions(proxy()), log);
   const { recompile } = compiler;
@@ -81,7 +91,7 @@ export async function startSync(
     {
       source: createRegistrySource({
         ...{ registryUrl, apiKey, version, fetch: globalThis.fetch, schedule: systemSchedule },
-        instance: Buffer.from(random(12)).toString('base64url'),
+        instance,
         limits: { answerMs },
       }),
       snapshotFile: createSnapshotFile({
@@ -95,7 +105,10 @@ export async function startSync(
   await sync.start();
   const check: Check = { name: 'routes', run: () => checkRoutes(sync.status(), whenAbsent) };
   if (section.listen === undefined)
-    return { listener: undefined, check, endStreams: () => undefined, recompile, close: sync.close };
+    return {
+      ...{ listener: undefined, check, endStreams: () => undefined, recompile, close: sync.close },
+      ...{ instance, status: sync.status },
+    };
 
   const { lastGood } = sync;
   const offlineResponses = createOfflineResponses({
@@ -110,5 +123,5 @@ export async function startSync(
     relay.close();
     await sync.close();
   };
-  return { listener, check, endStreams: relay.endStreams, recompile, close };
+  return { listener, check, endStreams: relay.endStreams, recompile, close, instance, status: sync.status };
 }

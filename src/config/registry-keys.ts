@@ -74,6 +74,8 @@ const apiKeys = z.array(
   }),
 );
 
+const DAY_MS = 24 * 3_600_000;
+
 export function registrySection(folder: string) {
   return section({
     listen: key(
@@ -112,6 +114,22 @@ export function registrySection(folder: string) {
       }).prefault({}),
       'Limits of the registry.',
       'restart',
+    ),
+    totals: key(
+      'totals',
+      section({
+        hours: key(
+          'hoursMs',
+          duration(2 * DAY_MS, 3660 * DAY_MS).prefault('90d'),
+          'How long counts of requests are kept by the hour.',
+        ),
+        days: key(
+          'daysMs',
+          duration(2 * DAY_MS, 3660 * DAY_MS).prefault('800d'),
+          'How long counts of requests are kept by the day.',
+        ),
+      }).prefault({}),
+      'Sums for people who look at what was earned. Sums of money stay.',
     ),
   });
 }

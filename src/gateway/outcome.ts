@@ -6,6 +6,7 @@ import type { Offer } from '../domain/payment/offer.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Quotes } from '../domain/payment/quote.ts';
 import type { Route } from '../domain/routing/route.ts';
+import type { RequestOutcome } from '../domain/totals/request-counts.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import type { UpstreamFault } from '../http/transport.ts';
 import type { KeptResponse } from './pay/memory.ts';
@@ -91,12 +92,6 @@ export type ResponseOutcome = {
   /** Hears once whether the answer was handed to the client's socket whole. */
   readonly delivered?: (whole: boolean) => void;
 };
-
-/**
- * The outcome of a request, as log and metrics name it. `paid`: an answer was given under a charge that took money; `released`: a claim was made and given back, or its client
- * left before there was one; `discovery`: a document of ours was answered.
- */
-export type RequestOutcome = 'free' | 'paid' | 'released' | 'payment_required' | 'discovery' | 'refused' | 'error';
 
 /** End of a forwarded exchange: it has one, and its payment, the log and the metrics are told. */
 export type End =

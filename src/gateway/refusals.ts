@@ -2,7 +2,7 @@
 // alone, in a ring: 10,000 of them hold some 5 MB at most. A request is kept as its log line says it, without the
 // query.
 import type { Clock } from '../host/clock.ts';
-import type { RequestOutcome } from './outcome.ts';
+import type { RequestOutcome } from '../domain/totals/request-counts.ts';
 import type { RequestRecord } from './telemetry.ts';
 
 export type RefusedRequest = {

@@ -6,7 +6,10 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { problem, type Problem } from '../domain/problem.ts';
-import type { End, RequestOutcome, ResponseOutcome } from './outcome.ts';
+import type { RequestOutcome } from '../domain/totals/request-counts.ts';
+import { OVERHEAD_BOUNDS } from '../domain/totals/overhead.ts';
+import type { End, ResponseOutcome } from './outcome.ts';
+import type { OpenCounts, Tally } from './totals/tally.ts';
 
 /** Record of one request, filled in as it goes. Times are in milliseconds of the monotonic clock. */
 export type RequestRecord = {
@@ -101,7 +104,15 @@ type TelemetrySettings = {
   };
 };
 
-/** Makes telemetry. `refused` is told of each request that was not let through. */
+/** What is told of each request beside log and metrics. */
+type TelemetryHearers = {
+  /** Told of each request that was not let through. */
+  readonly refused?: (record: RequestRecord, now: number) => void;
+  /** Counts that the store of sums is given. */
+  readonly tally?: Tally;
+};
+
+/** Makes telemetry. */
 export function createTelemetry(
   metrics: Metrics,
   log: Log,
@@ -110,7 +121,7 @@ export function createTelemetry(
     readonly cacheTotals: () => { readonly hits: number; readonly misses: number };
   },
   settings: TelemetrySettings,
-  refused?: (record: RequestRecord, now: number) => void,
+  { refused, tally }: TelemetryHearers = {},
 ): Telemetry {
   const requests = metrics.counter('requests_total', 'Requests on the proxy port, by outcome.', [
     'outcome',
@@ -178,12 +189,22 @@ export function createTelemetry(
       const totalMs = now - record.startedAt;
       requests(record.outcome, code, label(record.routeId))(1);
       durations(record.outcome)(totalMs / 1000);
-      overheads(record.outcome)(Math.max(0, totalMs - (record.upstreamMs ?? 0)) / 1000);
+      const overheadSeconds = Math.max(0, totalMs - (record.upstreamMs ?? 0)) / 1000;
+      overheads(record.outcome)(overheadSeconds);
+      if (tally !== undefined) count(tally.open, record, overheadSeconds);
       if (record.upstreamMs !== undefined) upstreams(code)(record.upstreamMs / 1000);
       if (isRefused(record.outcome)) refused?.(record, now);
       if (settings.config.log.access) logRequest(log, record, totalMs);
     },
   };
+}
+
+function count({ all, overhead, routes, add }: OpenCounts, { outcome, routeId }: RequestRecord, seconds: number): void {
+  all[outcome] += 1;
+  let bucket = 0;
+  while (bucket < OVERHEAD_BOUNDS.length && seconds > (OVERHEAD_BOUNDS[bucket] ?? 0)) bucket++;
+  overhead[bucket] = (overhead[bucket] ?? 0) + 1;
+  if (routeId !== undefined) (routes.get(routeId) ?? add(routeId))[outcome] += 1;
 }
 
 function isRefused(outcome: RequestOutcome): boolean {

@@ -58,6 +58,19 @@ import {
 } from './routes/sdk-endpoints.ts';
 import type { Services } from './http/services.ts';
 import { answerWhy } from './charges/why-endpoint.ts';
+import { showOverview } from './totals/overview.ts';
+import { showSeries } from './totals/series.ts';
+import { takeTotals } from './totals/take-totals.ts';
+import { showTopRoutes } from './totals/top-routes.ts';
+import {
+  overviewBody,
+  overviewQuery,
+  seriesBody,
+  seriesQuery,
+  topRoutesBody,
+  topRoutesQuery,
+  totalsBody,
+} from './totals/totals-schemas.ts';
 
 const DASHBOARD: Auth = { kind: 'jwt' };
 const SDK: Auth = { kind: 'api_key', scope: 'sdk' };
@@ -306,6 +319,45 @@ export const API: readonly Endpoint<Services>[] = [
     handler: summariseCharges,
   }),
   endpoint({
+    method: 'GET',
+    path: '/v1/billing/overview',
+    id: 'showOverview',
+    summary: 'What was earned and how requests ended, beside the time before',
+    auth: DASHBOARD,
+    params: nothing,
+    query: overviewQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'The figures', schema: overviewBody } },
+    problems: ['ledger_unavailable'],
+    handler: showOverview,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/series',
+    id: 'showSeries',
+    summary: 'Requests, revenue and added latency, step by step',
+    auth: DASHBOARD,
+    params: nothing,
+    query: seriesQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'Columns of one length', schema: seriesBody } },
+    problems: ['ledger_unavailable'],
+    handler: showSeries,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/top-routes',
+    id: 'showTopRoutes',
+    summary: 'The routes that earned most or were asked for most often',
+    auth: DASHBOARD,
+    params: nothing,
+    query: topRoutesQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'The routes, most first, and all others together', schema: topRoutesBody } },
+    problems: ['ledger_unavailable'],
+    handler: showTopRoutes,
+  }),
+  endpoint({
     method: 'POST',
     path: '/v1/ledger/claims',
     id: 'claimPayment',
@@ -362,6 +414,21 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: "Those that still are the caller's", schema: renewedWire } },
     problems: ['ledger_unavailable'],
     handler: renewLeases,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/ledger/totals',
+    id: 'takeTotals',
+    summary: 'Hand over what a sidecar counted',
+    auth: LEDGER,
+    params: nothing,
+    query: nothing,
+    body: totalsBody,
+    mediaTypes: [JSON_TYPE],
+    bodyLimit: LEDGER_BODY_BYTES,
+    responses: { 204: { description: 'Added, now or before' } },
+    problems: ['ledger_unavailable'],
+    handler: takeTotals,
   }),
   endpoint({
     method: 'GET',

@@ -35,6 +35,7 @@ import type { RegistryObserver } from './http/services.ts';
 import { createSidecars } from './stream/sidecars.ts';
 import { createStreams, type StreamLimits } from './stream/open-streams.ts';
 import { createWholeSets } from './stream/feed-queue.ts';
+import type { TotalsBook } from './totals/totals-book.ts';
 
 /** What a reload may change while the registry runs. `methods`: also those that a route may name. */
 export type RegistrySettings = MatchRules & {
@@ -77,6 +78,8 @@ export type RegistryDeps = {
   readonly ledger?: Ledger & ChargeReports;
   /** Networks that are known by name; none if left out. */
   readonly networks?: NamedNetworks;
+  /** Sums beside the charges; without them the endpoints about sums are 503. */
+  readonly totals?: TotalsBook;
   /** Left out, nothing is known of any id. */
   readonly why?: Services['why'];
   readonly settings: RegistrySettings;
@@ -164,6 +167,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     ledger: deps.ledger,
     networks: deps.networks ?? { find: () => undefined },
     exports: createExportPlaces(),
+    totals: deps.totals,
     why: deps.why ?? knowsNothing,
     snapshot: deps.snapshot,
     matchRules: () => settings,

@@ -77,6 +77,7 @@ const REGISTRY = {
     eventStreamsPerKey: 500,
     registrationsPerMinute: 6000,
   },
+  totals: { hoursMs: 90 * 86_400_000, daysMs: 800 * 86_400_000 },
 };
 
 describe('behaviour: what is left out has the default of the contract', () => {
@@ -207,7 +208,7 @@ proxy:
   pass_payment_headers: true
   timeouts: { connect: 250ms, headers: 1m, idle: 1h, upload: 45s, total: 2h, drain_delay: 0s, drain: 0ms }
   limits: { target: 100, headers: 2048, connections: 1, in_flight: 2, in_flight_per_client: 8, payments: 3, payments_per_client: 4, refused_payments_per_client: 9, challenges_per_client: { per_minute: 5, burst: 6, clients: 7 } }
-registry: { listen: "localhost:0", store: "sqlite:/var/lib/t.db", cors_origins: ["https://d.example"], api_keys: [], limits: { body: 1024, routes: 1, connections: 2, event_streams: 3, event_streams_per_key: 4, registrations_per_minute: 5 } }
+registry: { listen: "localhost:0", store: "sqlite:/var/lib/t.db", cors_origins: ["https://d.example"], api_keys: [], limits: { body: 1024, routes: 1, connections: 2, event_streams: 3, event_streams_per_key: 4, registrations_per_minute: 5 }, totals: { hours: 48h, days: 30d } }
 admin: { listen: 0.0.0.0:0 }
 charges: { quote_ttl: 10s, keep_response: 0, max_unsettled_per_payer: 1, retention: 90d }
 x402: { v1: true }
@@ -271,6 +272,7 @@ workers: 64
       eventStreamsPerKey: 4,
       registrationsPerMinute: 5,
     },
+    totals: { hoursMs: 2 * 86_400_000, daysMs: 30 * 86_400_000 },
   });
   expect(config).toMatchObject({
     admin: { listen: { host: '0.0.0.0', port: 0 } },

@@ -52,6 +52,7 @@ const REGISTRY = {
   registry_sign_ins_refused_total: ['counter', 'kind'],
   event_streams: ['gauge'],
   sidecars: ['gauge'],
+  totals_lost_total: ['counter'],
 } as const;
 /** Of a process that shares its store with others. */
 const SHARED = {

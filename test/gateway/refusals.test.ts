@@ -1,7 +1,7 @@
 // What a process remembers of the requests that it refused: the last so many, newest first, and nothing of their queries.
 import { describe, expect, test } from 'vitest';
 import { createRefusals, rememberRefusals } from '../../src/gateway/refusals.ts';
-import type { RequestOutcome } from '../../src/gateway/outcome.ts';
+import type { RequestOutcome } from '../../src/domain/totals/request-counts.ts';
 import { createTelemetry, type RequestRecord } from '../../src/gateway/telemetry.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createMetrics } from '../../src/host/metrics.ts';
@@ -64,7 +64,7 @@ describe('refusals', () => {
       createLog('error', () => undefined, Date.now),
       { snapshot: undefined, cacheTotals: () => ({ hits: 0, misses: 0 }) },
       { config: { metrics: { maxRoutes: 1 }, log: { access: false } } },
-      rememberRefusals(refusals, { now: () => 1000 }),
+      { refused: rememberRefusals(refusals, { now: () => 1000 }) },
     );
     const record = recordOf('1', { outcome });
     telemetry.end(record, 2);

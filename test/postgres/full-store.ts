@@ -8,6 +8,7 @@ import { sqlitePlace } from '../../src/registry/store/sqlite/place.ts';
 import type { Store, StoredRoute } from '../../src/registry/store/ports.ts';
 import { claimOf, OTHER_ROUTE, proofOf, requestOf, ROUTE_ID } from '../cases/claims.ts';
 import { storedRoute } from '../cases/routes.ts';
+import { hourOf, minuteOf } from '../contract/totals.ts';
 import { silent } from './store.ts';
 
 export const ACTOR = { owner: 'local-run/one' };
@@ -31,9 +32,19 @@ export async function fillStore(file: string, charges: number): Promise<void> {
       await Promise.all(
         Array.from({ length: Math.min(500, charges - first) }, (_, index) => writeCharge(ledger, first + index)),
       );
+    await writeCounts(store);
   } finally {
     await store.close();
   }
+}
+
+async function writeCounts({ charges: { totals } }: Store): Promise<void> {
+  const startMs = Date.now();
+  const rows = [
+    minuteOf(startMs, { free: 3, paid: 2, error: 1 }, [0, 4, 19]),
+    ...[ROUTE_ID, OTHER_ROUTE, 'other'].map((routeId) => hourOf(startMs, routeId, { paid: 1, released: 2 })),
+  ];
+  await totals.add({ source: 'sidecar', seq: 2, rows, status: '{"name":"edgeö"}' });
 }
 
 async function writeRoutes({ routes }: Store): Promise<void> {

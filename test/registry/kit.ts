@@ -19,8 +19,9 @@ import {
   type RegistrySettings,
 } from '../../src/registry/registry.ts';
 import type { Declared } from '../../src/registry/routes/three-way-merge.ts';
-import type { Store } from '../../src/registry/store/ports.ts';
 import { NETWORKS } from '../../src/gateway/rails/rails.ts';
+import type { ChargesStore, Store } from '../../src/registry/store/ports.ts';
+import { createTotalsBook } from '../../src/registry/totals/totals-book.ts';
 import { explainWhy } from '../../src/compose/why.ts';
 import type { StoredLedger } from '../../src/registry/store/stored-ledger.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
@@ -118,6 +119,8 @@ export async function startRegistry(
     store?: Pick<Store, 'routes' | 'apiKeys' | 'isShared'> & Partial<Pick<Store, 'desk'>>;
     /** The ledger that is asked, in place of the file's; its opener closes it. */
     reports?: StoredLedger;
+    /** The sums that are asked, in place of the file's; its opener closes them. */
+    sums?: Pick<ChargesStore, 'totals'>;
     /** In place of the disk. */
     syncFile?: SyncFile;
     withoutLedger?: true;
@@ -150,9 +153,12 @@ export async function startRegistry(
   let snapshot: Snapshot | undefined;
   // As in one process: beside the routes, in the same file.
   const ledger = openLedger(file, { now: clock.now, log });
+  const totals = createTotalsBook((options.sums ?? ledger.store).totals, {
+    ...{ log, lost: () => undefined, hoursKeptMs: () => 90 * 24 * 3_600_000, countedUntil: () => undefined },
+  });
   const registry: Registry = await createRegistry({
     store,
-    ...(options.withoutLedger ? {} : { ledger: options.reports ?? ledger }),
+    ...(options.withoutLedger ? {} : { ledger: options.reports ?? ledger, totals }),
     networks: NETWORKS,
     why: (id) =>
       explainWhy(id, {

@@ -19,6 +19,8 @@ import { followDescription } from '../discovery/discovery.ts';
 import { readConfigured, readNoticed, type WorkerBootstrap } from './worker-bootstrap.ts';
 import { observeCalls, observeLoad } from '../store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
+import { createTally } from '../../gateway/totals/tally.ts';
+import type { WorkerReport } from './worker-report.ts';
 import { createCurrent, type Current } from '../../gateway/routes/current-snapshot.ts';
 import { followPrimary, PRIMARY_URL } from '../sync.ts';
 
@@ -43,6 +45,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   const draining = createDraining(metrics);
   const current = createCurrent();
   const closers = createClosers();
+  const tally = createTally(deps.clock.now);
   const proxyOf = (next: Config): ProxyConfig => {
     if (next.proxy === undefined) throw new Error('workers serve a proxy');
     return next.proxy;
@@ -65,7 +68,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
     proxyOf(config),
     { ledger: charges?.ledger, reports: undefined, takesOnly: true },
     { listed: listed(config), published },
-    { ...deps, settings, current, metrics, closers },
+    { ...deps, settings, current, metrics, closers, tally },
   );
   closers.addFirst(proxy.close);
   const { listener } = proxy;
@@ -94,7 +97,11 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
       else published.publication = noticed.publication;
     },
     answer: async (id) => JSON.stringify(await findRefusals(id)),
-    report: async () => JSON.stringify(await report()),
+    report: async () => {
+      const families = await report();
+      tally.close();
+      return JSON.stringify({ families, counted: tally.take(Infinity) } satisfies WorkerReport);
+    },
     drain: () => {
       draining.begin();
       listener.announceEnd();

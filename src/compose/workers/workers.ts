@@ -10,10 +10,12 @@ import type { Current } from '../../gateway/routes/current-snapshot.ts';
 import type { Check } from '../../host/admin.ts';
 import { systemSchedule, type Clock, type Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import type { Family, Metrics } from '../../host/metrics.ts';
+import type { Metrics } from '../../host/metrics.ts';
 import type { RefusedRequest } from '../../gateway/refusals.ts';
 import type { Telemetry } from '../../gateway/telemetry.ts';
 import type { StoredLedger } from '../../registry/store/stored-ledger.ts';
+import type { Tally } from '../../gateway/totals/tally.ts';
+import { readReport } from './worker-report.ts';
 import { createWorkerApi } from '../../registry/worker-api.ts';
 import type { WorkerPlan } from '../../host/worker-count.ts';
 import { createHandOver } from '../../workers/hand-over.ts';
@@ -53,6 +55,8 @@ type WorkersDeps = {
   /** The ledger of this process, in whatever store. */
   readonly kept: StoredLedger | undefined;
   readonly routeLabel: Telemetry['label'];
+  /** Takes what workers counted. */
+  readonly tally: Pick<Tally, 'merge'>;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -73,7 +77,20 @@ type WorkersPart = {
 
 export async function startWorkers(
   { count, oldSpaceMiB }: WorkerPlan,
-  { settings, current, metrics, discovery, publisher, kept, routeLabel, log, clock, random, version }: WorkersDeps,
+  {
+    settings,
+    current,
+    metrics,
+    discovery,
+    publisher,
+    kept,
+    routeLabel,
+    tally,
+    log,
+    clock,
+    random,
+    version,
+  }: WorkersDeps,
 ): Promise<WorkersPart> {
   const { config } = settings;
   const key = random(32).toString('base64url');
@@ -119,7 +136,9 @@ export async function startWorkers(
       if (message.kind === 'metrics') {
         // The last words of a worker that ended may come behind its end.
         const lives = supervisor.members().includes(member);
-        sums.add(lives ? member.number : undefined, JSON.parse(message.report) as readonly Family[]);
+        const { families, counted } = readReport(message.report);
+        sums.add(lives ? member.number : undefined, families);
+        tally.merge(counted);
       }
     },
     died: (member, reason) => {

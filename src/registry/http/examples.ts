@@ -8,6 +8,7 @@ import { csvHeader, csvLine } from '../charges/charge-csv.ts';
 import type { advanceBody, ChargeView, claimBody, renewalsBody, summaryBody } from '../charges/charge-schemas.ts';
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
+import type { overviewBody, seriesBody, topRoutesBody, totalsBody } from '../totals/totals-schemas.ts';
 
 /** Example of a call. `answer` is the body of every answer that carries what was asked for. */
 export type Example = { readonly description: string; readonly body?: unknown; readonly answer?: unknown };
@@ -41,6 +42,7 @@ const route: RouteWire = {
   created_at: AT,
   updated_at: AT,
 };
+const requests = { free: 900, paid: 0, payment_required: 300, refused: 2, error: 1, released: 4, discovery: 3 };
 const minimal: RegisterBody = { route_pattern: '/reports/*', method: 'GET', amount: '0.10' };
 const patch: z.input<typeof patchBody> = { amount: '0.25', name: null };
 const charge: ChargeView = {
@@ -278,6 +280,52 @@ const BILLING = {
       ],
     } satisfies z.input<typeof summaryBody>,
   },
+  showOverview: {
+    description:
+      'The last 24 hours unless `from` and `to` say otherwise, widened to whole steps of what is kept; `previous` is the same time before. `conversion` is `paid` by `payment_required`. Added latency is that of all requests.',
+    answer: {
+      from: '2026-01-30T12:00:00.000Z',
+      to: AT,
+      revenue: [{ currency: 'USD', amount: '12.30', previous: '9.80' }],
+      requests: { ...requests, paid: 123 },
+      previous: { ...requests, paid: 98 },
+      conversion: 0.41,
+      overhead_ms: { p50: 0.21, p99: 1.9 },
+      routes: { active: 12, paused: 1 },
+      charges: { claimed: 0, settling: 1, settled: 0, delivered: 221, released: 4, failed: 1 },
+      sync: { sidecars: 2, stale: 0, uncounted: 0, lost: 0 },
+      as_of: AT,
+    } satisfies z.input<typeof overviewBody>,
+  },
+  showSeries: {
+    description:
+      'At most 1,000 points. Minutes are of all routes together and of the last 48 hours; days are of UTC. Left out, `step` is the one that fits. With `network` charges alone are known.',
+    answer: {
+      from: '2026-01-31T10:00:00.000Z',
+      to: AT,
+      step: 'hour',
+      times: ['2026-01-31T10:00:00.000Z', '2026-01-31T11:00:00.000Z'],
+      requests: { free: [40, 31], paid: [6, 5], payment_required: [12, 14], refused: [0, 1], error: [0, 0] },
+      revenue: [{ currency: 'USD', amounts: ['0.60', '0.50'] }],
+      overhead_ms: { p50: [0.21, 0.2], p99: [1.9, 1.8] },
+      complete_until: AT,
+    } satisfies z.input<typeof seriesBody>,
+  },
+  showTopRoutes: {
+    description:
+      '`by` is `requests` unless it says otherwise; `revenue` needs `currency`. An hour and a day name 1,000 routes; what the rest did is in `others`.',
+    answer: {
+      from: '2026-01-30T12:00:00.000Z',
+      to: AT,
+      data: [
+        {
+          ...{ route_id: route.id, route, requests: { ...requests, paid: 120 } },
+          ...{ revenue: [{ currency: 'USD', amount: '12.00' }], conversion: 0.4 },
+        },
+      ],
+      others: { requests: { ...requests, paid: 3 }, revenue: [{ currency: 'USD', amount: '0.30' }], conversion: 0.01 },
+    } satisfies z.input<typeof topRoutesBody>,
+  },
 } as const;
 
 const LEDGER = {
@@ -303,6 +351,24 @@ const LEDGER = {
     description: 'A charge whose lease ran out may be taken over by another sidecar.',
     body: { owner: OWNER, ids: [CHARGE], lease_ms: LEASE_MS } satisfies z.input<typeof renewalsBody>,
     answer: { ids: [CHARGE] } satisfies z.input<typeof renewedWire>,
+  },
+  takeTotals: {
+    description:
+      'Sent every 10 seconds and at a stop, each batch under the next number of its source until it was taken. The same number again changes nothing; a number that never came is logged and shown. Rows of minutes are of all routes, rows of hours of one route.',
+    body: {
+      source: 'qZ3vJ1m8Xc2LbT4d',
+      seq: 42,
+      rows: [
+        {
+          ...{ step: 'minute', start: AT, requests: { free: 40, paid: 6, payment_required: 12 } },
+          overhead: [0, 2, 31, 15, 6, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        },
+        { step: 'hour', start: AT, route_id: route.id, requests: { paid: 6, payment_required: 12 } },
+      ],
+      status: {
+        ...{ name: 'edge-1', version: '0.1.0', since: AT, revision: 7, ready: true, reasons: [], ending: false },
+      },
+    } satisfies z.input<typeof totalsBody>,
   },
 } as const;
 

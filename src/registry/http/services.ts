@@ -13,6 +13,7 @@ import type { WholeSets } from '../stream/feed-queue.ts';
 import type { Registrations } from '../routes/registrations.ts';
 import type { Sidecars } from '../stream/sidecars.ts';
 import type { Streams } from '../stream/open-streams.ts';
+import type { TotalsBook } from '../totals/totals-book.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { ExportPlaces } from '../charges/export-places.ts';
 import type { NamedNetworks } from '../charges/charge-view.ts';
@@ -31,6 +32,8 @@ export type Services = {
   /** The networks that are known by name, with their explorers. */
   readonly networks: NamedNetworks;
   readonly exports: ExportPlaces;
+  /** Undefined if this registry keeps none: what needs them is 503. */
+  readonly totals: TotalsBook | undefined;
   /** What became of a charge, a request or a transaction; compose says it. */
   readonly why: (id: string) => Promise<WhyReport>;
   /** The set that `match` is answered from: compose compiles it. */

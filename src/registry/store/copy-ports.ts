@@ -8,7 +8,11 @@ export type CopiedTable =
   | 'charges'
   | 'charge_answers'
   | 'charge_counts'
-  | 'charge_sums';
+  | 'charge_sums'
+  | 'charge_totals'
+  | 'request_totals'
+  | 'overhead_totals'
+  | 'totals_sources';
 export type CopyValue = string | number | null | Uint8Array;
 export type CopyRow = readonly CopyValue[];
 

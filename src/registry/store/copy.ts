@@ -2,6 +2,7 @@
 // row leaves it, and no process serves it from then on. So at most one of the two is served, wherever a copy ends. The
 // copy is read back before its commit and compared: how many rows, and the SHA-256 of one spelling of them.
 import { createHash } from 'node:crypto';
+import { REQUEST_OUTCOMES } from '../../domain/totals/request-counts.ts';
 import { ALL } from './charge-values.ts';
 import type {
   CopiedTable,
@@ -25,6 +26,10 @@ export const COPIED = {
   charge_answers: ['seq', 'status', 'headers', 'body'],
   charge_counts: ['state', 'charges'],
   charge_sums: ['hour', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],
+  charge_totals: ['step', 'start', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],
+  request_totals: ['step', 'start', 'route_id', ...REQUEST_OUTCOMES],
+  overhead_totals: ['step', 'start', 'bucket', 'requests'],
+  totals_sources: ['source', 'seq', 'first_at', 'last_at', 'lost', 'status'],
 } as const satisfies Readonly<Record<CopiedTable, readonly string[]>>;
 
 /** Tables that stay behind: people sign in again where the copy is served. */

@@ -10,6 +10,8 @@ export type Sidecars = {
   /** Counts a sidecar that holds a stream until what is returned is called. */
   readonly connected: (headers: IncomingHttpHeaders) => () => void;
   readonly count: () => number;
+  /** Ids that they drew at their starts. */
+  readonly ids: () => ReadonlySet<string>;
 };
 
 const RECENT_MS = 60_000;
@@ -25,6 +27,10 @@ export function createSidecars(monotonic: () => number): Sidecars {
     const id = instanceOf(headers);
     if (id !== undefined) seen.set(id, true);
   };
+  const ids = (): ReadonlySet<string> => {
+    seen.purgeStale();
+    return new Set([...streams.keys(), ...seen.keys()]);
+  };
   return {
     polled,
     connected: (headers) => {
@@ -38,10 +44,8 @@ export function createSidecars(monotonic: () => number): Sidecars {
         polled(headers);
       };
     },
-    count: () => {
-      seen.purgeStale();
-      return new Set([...streams.keys(), ...seen.keys()]).size;
-    },
+    count: () => ids().size,
+    ids,
   };
 }
 

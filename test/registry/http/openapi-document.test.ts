@@ -144,6 +144,7 @@ const KNOWN = new Set([
     'propertyNames',
     'minLength',
     'maxItems',
+    'minItems',
     'contentEncoding',
   ],
 ]);
@@ -338,6 +339,18 @@ describe('live responses are what the document says', () => {
     answered.add(`GET ${CSV} 429`);
     await dashboard('GET', SUMMARY, SUMMARY);
     await dashboard('GET', SUMMARY, `${SUMMARY}?group_by=network`);
+    const TOTALS = '/v1/ledger/totals';
+    for (const each of [
+      { source: 'sidecar-1', seq: 1, rows: [] },
+      { source: 'sidecar-1', seq: 0 },
+      'x'.repeat(300_000),
+    ])
+      await ledger('POST', TOTALS, TOTALS, { body: each });
+    await ledger('POST', TOTALS, TOTALS, { body: {}, headers: { 'Content-Type': 'text/plain' } });
+    for (const path of ['overview', 'series', 'top-routes'].map((name) => `/v1/billing/${name}`)) {
+      await dashboard('GET', path, path);
+      await dashboard('GET', path, `${path}?from=x`);
+    }
     const WHY = '/v1/billing/why/{id}';
     for (const id of [claim.id, 'nobody-knows']) await dashboard('GET', WHY, `/v1/billing/why/${id}`);
   });

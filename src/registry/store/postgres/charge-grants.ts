@@ -2,7 +2,10 @@
 // broken into then changes no price and reads no key.
 
 /** Tables of charges in postgres.sql and its later versions. */
-const CHARGE_TABLES = ['charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_work'];
+const CHARGE_TABLES = [
+  ...['charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_totals', 'charge_work'],
+  ...['request_totals', 'overhead_totals', 'totals_sources'],
+];
 const MAX_NAME_BYTES = 63;
 /** A grant to one of these names goes to all users or to none, also in quotes. */
 const RESERVED: ReadonlySet<string> = new Set(['public', 'none']);

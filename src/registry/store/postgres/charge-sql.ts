@@ -208,11 +208,21 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
       parts.push(`over AS (DELETE FROM ${schema}.charges_undelivered WHERE seq IN (SELECT seq FROM done))`);
   } else parts.push('shard AS (SELECT $2::int2)');
   if (kind.isSettled)
-    parts.push(`summed AS (INSERT INTO ${schema}.charge_sums AS t
+    parts.push(
+      `summed AS (INSERT INTO ${schema}.charge_sums AS t
         (hour, route_id, currency, network, asset, asset_decimals, shard, charges, amount)
       SELECT settled_at / 3600000 AS hour, route_id, price_currency, network, asset, asset_decimals, $2::int2, count(*), sum(amount)
       FROM done GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
       ON CONFLICT (hour, route_id, currency, network, asset, asset_decimals, shard)
-      DO UPDATE SET charges = t.charges + excluded.charges, amount = t.amount + excluded.amount)`);
+      DO UPDATE SET charges = t.charges + excluded.charges, amount = t.amount + excluded.amount)`,
+      `totalled AS (INSERT INTO ${schema}.charge_totals AS t
+        (step, start, route_id, currency, network, asset, asset_decimals, shard, charges, amount)
+      SELECT k.step, k.start, k.route_id, price_currency, network, asset, asset_decimals, $2::int2, count(*), sum(amount)
+      FROM done CROSS JOIN LATERAL (VALUES ('minute', settled_at / 60000, ''), ('hour', settled_at / 3600000, ''),
+        ('day', settled_at / 86400000, ''), ('day', settled_at / 86400000, route_id)) AS k (step, start, route_id)
+      GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7
+      ON CONFLICT (step, start, route_id, currency, network, asset, asset_decimals, shard)
+      DO UPDATE SET charges = t.charges + excluded.charges, amount = t.amount + excluded.amount)`,
+    );
   return `WITH ${parts.join(', ')} SELECT n FROM done`;
 }

@@ -21,6 +21,7 @@ import type { AskReader } from './charge-lists.ts';
 import { createReports } from './charge-reports.ts';
 import { createChargeSql } from './charge-sql.ts';
 import { isRefusal, messageOf, type Statement } from './connection.ts';
+import { createTotals } from './request-totals.ts';
 import type { Links } from './links.ts';
 import { timedClaim } from './call-timing.ts';
 
@@ -128,6 +129,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     },
     prune: (...asked) => prune(...asked),
     ...createReports(sql, readers, now),
+    totals: createTotals({ sql, use: writers.use, ask: readers.ask, now, settings: links.settings }),
     load: () => ({ ...links.connections(), waiting: writers.waiting() }),
     close: async () => {
       await writers.close();

@@ -103,6 +103,7 @@ function createSession(session: Session, schema: string, random: Random): CopySe
 /** A row in any of them is one of a store that was used; `check` of a server that started leaves one. */
 const FILLED = [
   ...['routes', 'changes', 'api_keys', 'charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_work'],
+  ...['charge_totals', 'request_totals', 'overhead_totals', 'totals_sources'],
 ] as const;
 
 type Target = {
@@ -147,6 +148,18 @@ const TARGETS: Readonly<Record<CopiedTable, Target>> = {
        ORDER BY hour, route_id, currency COLLATE "C", network, asset, asset_decimals`,
     fetched: 1000,
   },
+  charge_totals: {
+    columns: [...COPIED.charge_totals, 'shard'],
+    read: (schema) =>
+      `SELECT step, start, route_id, currency, network, asset, asset_decimals, sum(charges)::int8 AS charges,
+         sum(amount) AS amount
+       FROM ${schema}.charge_totals GROUP BY 1, 2, 3, 4, 5, 6, 7
+       ORDER BY step, start, route_id, currency COLLATE "C", network COLLATE "C", asset COLLATE "C", asset_decimals`,
+    fetched: 1000,
+  },
+  request_totals: plainly('request_totals', 'ORDER BY step, start, route_id'),
+  overhead_totals: plainly('overhead_totals', 'ORDER BY step, start, bucket'),
+  totals_sources: plainly('totals_sources', 'ORDER BY source'),
 };
 
 /** Binds rows as JSON, whose members are named as columns: their types are the table's own. */

@@ -103,6 +103,13 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     // Counts are kept beside the charges and cheap to read; a thread of its own for it would cost memory in every
     // sidecar.
     countByState: () => writer.call('countByState'),
+    totals: {
+      add: (batch) => writer.call('addTotals', batch, now()),
+      sums: async (query) => (await reading()).call('totals', query),
+      sumsByRoute: async ({ spans }) => (await reading()).call('totalsByRoute', spans),
+      sources: async () => (await reading()).call('totalsSources'),
+      prune: (before) => writer.call('pruneTotals', before),
+    },
     close: async () => {
       closing = true;
       await Promise.all([writer.close(), reader?.close()]);

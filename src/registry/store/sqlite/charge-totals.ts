@@ -1,9 +1,12 @@
-// Counts by state and sums by the hour, kept beside the charges so that neither a scrape nor a dashboard adds up rows.
+// Counts by state and sums of money by minute, hour and day, kept beside the charges so that neither a scrape nor a dashboard
+// adds up charges.
 // They are gathered while a transaction runs and written once before its commit: a batch of a hundred charges changes a
 // few rows of them. They count exactly the charges that the transaction wrote.
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ChargeState } from '../../../domain/payment/charge.ts';
 import type { Settled } from '../charge-values.ts';
+import { ALL_ROUTES } from '../../../domain/totals/totals-store.ts';
+import { stepOf, TOTALS_STEPS } from '../../../domain/totals/steps.ts';
 import { integer, text } from '../rows.ts';
 
 export type Totals = {
@@ -16,24 +19,30 @@ export type Totals = {
 };
 
 type Sum = { readonly key: readonly (string | number)[]; charges: number; amount: bigint };
+/** Rows of one table: read and put by the same key. */
+type SumTable = { readonly read: StatementSync; readonly put: StatementSync; readonly sums: Map<string, Sum> };
 
-const HOUR_MS = 3_600_000;
+const COLUMNS = 'route_id = ? AND currency = ? AND network = ? AND asset = ? AND asset_decimals = ?';
 
 export function createTotals(db: DatabaseSync): Totals {
   const sql = {
     count: db.prepare('UPDATE charge_counts SET charges = charges + ? WHERE state = ?'),
-    sum: db.prepare(
-      `SELECT charges, amount FROM charge_sums
-       WHERE hour = ? AND route_id = ? AND currency = ? AND network = ? AND asset = ? AND asset_decimals = ?`,
-    ),
-    putSum: db.prepare('INSERT OR REPLACE INTO charge_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
+  };
+  const byRouteAndHour: SumTable = {
+    read: db.prepare(`SELECT charges, amount FROM charge_sums WHERE hour = ? AND ${COLUMNS}`),
+    put: db.prepare('INSERT OR REPLACE INTO charge_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
+    sums: new Map(),
+  };
+  const bySteps: SumTable = {
+    read: db.prepare(`SELECT charges, amount FROM charge_totals WHERE step = ? AND start = ? AND ${COLUMNS}`),
+    put: db.prepare('INSERT OR REPLACE INTO charge_totals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+    sums: new Map(),
   };
   const counts = new Map<ChargeState, number>();
-  const sums = new Map<string, Sum>();
   const count = (state: ChargeState, by: number): void => void counts.set(state, (counts.get(state) ?? 0) + by);
   const clear = (): void => {
     counts.clear();
-    sums.clear();
+    for (const { sums } of [byRouteAndHour, bySteps]) sums.clear();
   };
 
   return {
@@ -42,20 +51,37 @@ export function createTotals(db: DatabaseSync): Totals {
       if (after !== undefined) count(after, charges);
     },
     settled: ({ routeId, currency, network, asset, assetDecimals, settledAt, amount }) => {
-      const key = [Math.floor(settledAt / HOUR_MS), routeId, currency, network, asset, assetDecimals];
-      const name = key.join(' ');
-      const known = sums.get(name);
-      sums.set(name, { key, charges: (known?.charges ?? 0) + 1, amount: (known?.amount ?? 0n) + BigInt(amount) });
+      const what = [currency, network, asset, assetDecimals];
+      gather(byRouteAndHour, [stepOf(settledAt, 'hour'), routeId, ...what], amount);
+      for (const step of TOTALS_STEPS) gather(bySteps, [step, stepOf(settledAt, step), ALL_ROUTES, ...what], amount);
+      gather(bySteps, ['day', stepOf(settledAt, 'day'), routeId, ...what], amount);
     },
     write: () => {
       for (const [state, by] of counts) if (by !== 0) sql.count.run(by, state);
-      for (const { key, charges, amount } of sums.values()) {
-        const row = sql.sum.get(...key);
-        const before = row && { charges: integer(row, 'charges'), amount: BigInt(text(row, 'amount')) };
-        sql.putSum.run(...key, (before?.charges ?? 0) + charges, ((before?.amount ?? 0n) + amount).toString());
-      }
+      writeSums(byRouteAndHour);
+      writeSums(bySteps);
       clear();
     },
     clear,
   };
+}
+
+function gather({ sums }: SumTable, key: Sum['key'], amount: string): void {
+  const name = key.join(' ');
+  const sum = sums.get(name);
+  if (sum === undefined) {
+    sums.set(name, { key, charges: 1, amount: BigInt(amount) });
+    return;
+  }
+  sum.charges += 1;
+  sum.amount += BigInt(amount);
+}
+
+/** In code and not in SQL: an amount may exceed 64 bits. */
+function writeSums({ read, put, sums }: SumTable): void {
+  for (const { key, charges, amount } of sums.values()) {
+    const row = read.get(...key);
+    const before = row && { charges: integer(row, 'charges'), amount: BigInt(text(row, 'amount')) };
+    put.run(...key, (before?.charges ?? 0) + charges, ((before?.amount ?? 0n) + amount).toString());
+  }
 }

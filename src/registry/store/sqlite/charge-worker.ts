@@ -18,6 +18,7 @@ import {
 import { createChargeReads } from './charge-reports.ts';
 import { createChargeWrites, type ChargeWrites } from './charge-writes.ts';
 import { isBusy, isConstraint, isStoreFailure, openDatabase } from './database.ts';
+import { createTotalsReads, createTotalsWrites } from './request-totals.ts';
 
 type Opened = {
   readonly db: DatabaseSync;
@@ -54,7 +55,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
       db,
       begin,
       commit,
-      calls: { ...writes, ...createChargeReads(db) },
+      calls: { ...writes, ...createChargeReads(db), ...createTotalsWrites(db), ...createTotalsReads(db) },
       writes,
       files: filesOf(options.file),
     };

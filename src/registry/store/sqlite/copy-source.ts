@@ -89,4 +89,8 @@ const FROM: Readonly<Record<CopiedTable, string>> = {
   charge_answers: 'charge_answers ORDER BY seq',
   charge_counts: 'charge_counts ORDER BY state',
   charge_sums: 'charge_sums ORDER BY hour, route_id, currency, network, asset, asset_decimals',
+  charge_totals: 'charge_totals ORDER BY step, start, route_id, currency, network, asset, asset_decimals',
+  request_totals: 'request_totals ORDER BY step, start, route_id',
+  overhead_totals: 'overhead_totals ORDER BY step, start, bucket',
+  totals_sources: 'totals_sources ORDER BY source',
 };
