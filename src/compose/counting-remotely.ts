@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import type { SyncConfig } from '../config/config.ts';
 import type { SidecarStatus } from '../domain/totals/totals-wire.ts';
-import { startDelivery, type Delivery } from '../gateway/totals/delivery.ts';
+import { startDelivery, type CountDelivery } from '../gateway/totals/delivery.ts';
 import { createRemoteTotals } from '../gateway/totals/remote-totals.ts';
 import { systemSchedule } from '../host/clock.ts';
 import { deliveryEveryMs, type CountingDeps } from './counting.ts';
@@ -13,7 +13,7 @@ type SidecarFacts = Pick<SyncPart, 'check' | 'status'> & { readonly section: Syn
 /** Routes that the registry did not confirm for so long are named as a reason. */
 const OLD_MS = 60_000;
 
-export function countForSidecar({ section, version, status }: SidecarFacts, deps: CountingDeps): Delivery {
+export function countForSidecar({ section, version, status }: SidecarFacts, deps: CountingDeps): CountDelivery {
   const { clock, log } = deps;
   const { registryUrl, apiKey } = section;
   const since = new Date(clock.now()).toISOString();

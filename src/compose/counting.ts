@@ -1,5 +1,5 @@
 // Counts of requests on their way from the proxy of this process, or of its workers, to the sums of its own registry.
-import { startDelivery, type Delivery } from '../gateway/totals/delivery.ts';
+import { startDelivery, type CountDelivery } from '../gateway/totals/delivery.ts';
 import type { Tally } from '../gateway/totals/tally.ts';
 import { systemSchedule, type Clock } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -20,7 +20,7 @@ export function deliveryEveryMs({ hasWorkers }: Pick<CountingDeps, 'hasWorkers'>
   return hasWorkers ? 9_000 : 10_000;
 }
 
-export function countForRegistry(book: Pick<TotalsBook, 'add'>, deps: CountingDeps): Delivery {
+export function countForRegistry(book: Pick<TotalsBook, 'add'>, deps: CountingDeps): CountDelivery {
   return startDelivery({
     ...deps,
     take: async (batch) => {

@@ -4,7 +4,7 @@ import type { ProxyConfig, SyncConfig } from '../config/config.ts';
 import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
-import type { Delivery } from '../gateway/totals/delivery.ts';
+import type { CountDelivery } from '../gateway/totals/delivery.ts';
 import { createTally } from '../gateway/totals/tally.ts';
 import type { Check } from '../host/admin.ts';
 import { systemSchedule } from '../host/clock.ts';
@@ -117,7 +117,7 @@ async function startCounting(
   registry: RegistryPart | undefined,
   sync: RunningSync | undefined,
   { settings, workers, random, tally, clock, log, version }: OwnDeps,
-): Promise<Delivery> {
+): Promise<CountDelivery> {
   const source = sync?.instance ?? `local-${random(12).toString('base64url')}`;
   const deps = { ...{ tally, source, clock, log }, hasWorkers: workers !== undefined && workers.count > 1 };
   if (registry !== undefined) return countForRegistry(registry.totals, deps);

@@ -40,6 +40,8 @@ const WHO: Readonly<Record<string, 'dashboard' | 'sdk' | 'ledger' | 'anyone'>> =
   'GET /v1/protected-routes/events': 'sdk',
   'GET /v1/billing/charges': 'dashboard',
   'GET /v1/billing/charges/{id}': 'dashboard',
+  'GET /v1/billing/charges/{id}/history': 'dashboard',
+  'GET /v1/billing/charges.csv': 'dashboard',
   'GET /v1/billing/why/{id}': 'dashboard',
   'GET /v1/billing/summary': 'dashboard',
   'GET /v1/billing/overview': 'dashboard',

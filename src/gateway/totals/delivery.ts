@@ -25,7 +25,7 @@ type DeliveryDeps = {
   readonly log: Log;
 };
 
-export type Delivery = {
+export type CountDelivery = {
   /** The moment up to which all that was counted here has been taken. */
   readonly completeUntil: () => number;
   /** Hands over what is left, if that is taken at once. */
@@ -35,7 +35,7 @@ export type Delivery = {
 /** Time that the last batches may take. */
 const LAST_MS = 5_000;
 
-export function startDelivery(deps: DeliveryDeps): Delivery {
+export function startDelivery(deps: DeliveryDeps): CountDelivery {
   const { tally, source, everyMs, status, clock, schedule, log } = deps;
   let seq = 0;
   /** A batch that was perhaps taken. */
