@@ -83,10 +83,10 @@ export function startDelivery(deps: DeliveryDeps): CountDelivery {
   };
 
   let cancelRun = (): void => undefined;
-  const next = (): void => {
+  const wait = (): void => {
     cancelRun = schedule(everyMs, () => {
       running = run().then(() => {
-        if (!stopped) next();
+        if (!stopped) wait();
       });
     });
   };
@@ -98,7 +98,7 @@ export function startDelivery(deps: DeliveryDeps): CountDelivery {
       untilMinute();
     });
   };
-  next();
+  wait();
   untilMinute();
   return {
     completeUntil: () => takenUntil,
