@@ -276,8 +276,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'undeclared methods pay',
     file: 'domain/decide.ts',
-    text: 'return price(match.highestPriced, rules, question.request);',
-    by: "return { kind: 'pass', because: 'undeclared', route: undefined };",
+    text: 'price(highestPriced, rules, question.request);',
+    by: 'UNDECLARED;',
     needed: [
       ['node:http, before the query', draftOf('POST', '/v1/export')],
       ['hono, strict: false, all methods', draftOf('DELETE', '/v1/export')],
