@@ -1,6 +1,7 @@
 // The fields of a charge, one row each: its place in the charge, its names on the wire and in the store, its kind and
-// bounds, and what people see. Types, schemas (`charge-shapes.ts`), the wire both ways (`charge-wire.ts`), columns
-// (`registry/store/charge-values.ts`) and shown charges are made from these rows; `charge-copy.ts` copies by them. One more
+// bounds, what people see, and an example. Types, schemas (`charge-shapes.ts`), the wire both ways (`charge-wire.ts`),
+// columns (`registry/store/charge-values.ts`), shown charges and the examples of the OpenAPI document are made from these
+// rows; `charge-copy.ts` copies by them. One more
 // field touches its row, a file that adds its column to each schema, its first value in `claim-policy.ts`, and its use. No
 // schema stands here: each thread of the ledger loads these rows, and zod takes 2.4 MB.
 
@@ -67,51 +68,133 @@ type ChargeField = {
   readonly shownAs?: 'date';
   /** A ledger of an earlier version does not name it: null there. */
   readonly isAdded?: true;
+  /** Value in examples, as the wire has it; undefined: null. A field of progress has the value that its rules give it. */
+  readonly example?: WireExample;
 };
+
+type WireExample = string | number | Readonly<Record<string, string>>;
+
+/** Payer of the payment that examples show. */
+const PAYER = '0x857b06519e91e3a54538791bdbb0e22373e36b66';
 
 /** Fields that a claim fixes: a claim after a release writes them again, all but the id. */
 export const CLAIM_FIELDS = {
   /** The charge id. */
-  id: { wire: 'charge_id', column: 'id', kind: 'charge id', shown: 'id' },
+  id: { wire: 'charge_id', column: 'id', kind: 'charge id', shown: 'id', example: 'chg_AZQ0XkN7c2lnbmVk' },
   /** Network of the payment in CAIP-2. */
-  'payment.network': { wire: 'network', kind: 'text', max: 64, shown: 'network' },
-  'payment.asset': { wire: 'asset', kind: 'text', max: 64 },
-  'payment.payer': { wire: 'payer', kind: 'text', max: 64, shown: 'payer' },
+  'payment.network': { wire: 'network', kind: 'text', max: 64, shown: 'network', example: 'eip155:84532' },
+  'payment.asset': { wire: 'asset', kind: 'text', max: 64, example: '0x036cbd53842c5426634e7929541ec2318f3dcf7e' },
+  'payment.payer': { wire: 'payer', kind: 'text', max: 64, shown: 'payer', example: PAYER },
   /** Tells the payments of one payer apart. */
-  'payment.unique': { wire: 'unique', column: 'unique_key', kind: 'text', max: 80, shown: 'nonce' },
+  'payment.unique': {
+    wire: 'unique',
+    column: 'unique_key',
+    kind: 'text',
+    max: 80,
+    shown: 'nonce',
+    example: `0x${'f3'.repeat(32)}`,
+  },
   /** SHA-256 of the credential: 64 lower-case hex digits. */
-  credentialSha256: { wire: 'credential_sha256', kind: 'digest' },
-  x402Version: { wire: 'x402_version', kind: 'integer', words: [1, 2], shown: 'x402_version' },
-  'way.receiverId': { wire: 'receiver_id', kind: 'text', max: 64, shown: 'receiver_id' },
+  credentialSha256: { wire: 'credential_sha256', kind: 'digest', example: '5e'.repeat(32) },
+  x402Version: { wire: 'x402_version', kind: 'integer', words: [1, 2], shown: 'x402_version', example: 2 },
+  'way.receiverId': { wire: 'receiver_id', kind: 'text', max: 64, shown: 'receiver_id', example: 'default' },
   /** Network of the payment, once more as the way has it. */
-  'way.network': { wire: 'network', sharesColumn: true, kind: 'text', max: 64 },
-  'way.scheme': { wire: 'scheme', kind: 'text', max: 32, shown: 'scheme' },
-  'way.asset': { wire: 'asset', column: 'way_asset', kind: 'text', max: 64, shown: 'asset' },
-  'way.decimals': { wire: 'asset_decimals', kind: 'integer', max: 255, shown: 'asset_decimals' },
-  'way.payTo': { wire: 'pay_to_address', kind: 'text', max: 64, shown: 'pay_to_address' },
-  'way.timeoutSeconds': { wire: 'max_timeout_seconds', kind: 'integer' },
+  'way.network': { wire: 'network', sharesColumn: true, kind: 'text', max: 64, example: 'eip155:84532' },
+  'way.scheme': { wire: 'scheme', kind: 'text', max: 32, shown: 'scheme', example: 'exact' },
+  'way.asset': {
+    wire: 'asset',
+    column: 'way_asset',
+    kind: 'text',
+    max: 64,
+    shown: 'asset',
+    example: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+  },
+  'way.decimals': { wire: 'asset_decimals', kind: 'integer', max: 255, shown: 'asset_decimals', example: 6 },
+  'way.payTo': {
+    wire: 'pay_to_address',
+    kind: 'text',
+    max: 64,
+    shown: 'pay_to_address',
+    example: '0x209693bc6afc0c5328ba36faf03c514ef312287c',
+  },
+  'way.timeoutSeconds': { wire: 'max_timeout_seconds', kind: 'integer', example: 300 },
   /** Terms that only the rail reads. */
-  'way.terms': { wire: 'terms', kind: 'texts' },
+  'way.terms': { wire: 'terms', kind: 'texts', example: { name: 'USDC', version: '2' } },
   /** The smallest unit of the way's asset. */
-  amount: { wire: 'amount', kind: 'units', shown: 'amount_atomic' },
+  amount: { wire: 'amount', kind: 'units', shown: 'amount_atomic', example: '100000' },
   /** Seconds since the epoch: from then on the payment can move no money. Null if it names no such time. */
-  deadline: { wire: 'deadline', kind: 'seconds', isNullable: true },
-  'route.id': { wire: 'id', column: 'route_id', kind: 'text', max: 64, shown: 'route_id' },
-  'route.method': { wire: 'method', column: 'route_method', kind: 'text', max: 32, shown: 'route_method' },
-  'route.pattern': { wire: 'pattern', column: 'route_pattern', kind: 'text', max: 512, shown: 'route_pattern' },
-  'request.method': { wire: 'method', column: 'request_method', kind: 'text', max: 32, shown: 'method' },
+  deadline: { wire: 'deadline', kind: 'seconds', isNullable: true, example: '1769861100' },
+  'route.id': {
+    wire: 'id',
+    column: 'route_id',
+    kind: 'text',
+    max: 64,
+    shown: 'route_id',
+    example: '6f1c2f5e-3f0a-4a53-9f0e-3f1f3a0b7c11',
+  },
+  'route.method': {
+    wire: 'method',
+    column: 'route_method',
+    kind: 'text',
+    max: 32,
+    shown: 'route_method',
+    example: 'GET',
+  },
+  'route.pattern': {
+    wire: 'pattern',
+    column: 'route_pattern',
+    kind: 'text',
+    max: 512,
+    shown: 'route_pattern',
+    example: '/reports/*',
+  },
+  'request.method': {
+    wire: 'method',
+    column: 'request_method',
+    kind: 'text',
+    max: 32,
+    shown: 'method',
+    example: 'GET',
+  },
   /** Path in its canonical form, without the query. */
-  'request.path': { wire: 'path', column: 'request_path', kind: 'text', max: 64 * 1024, shown: 'path' },
+  'request.path': {
+    wire: 'path',
+    column: 'request_path',
+    kind: 'text',
+    max: 64 * 1024,
+    shown: 'path',
+    example: '/reports/q3',
+  },
   /** SHA-256 of the canonical path and the query: 64 lower-case hex digits. */
-  'request.targetSha256': { wire: 'target_sha256', kind: 'digest' },
+  'request.targetSha256': { wire: 'target_sha256', kind: 'digest', example: '5e'.repeat(32) },
   /** The id of the request that claimed, as logs have it. */
-  requestId: { wire: 'request_id', kind: 'text', isNullable: true, max: 256, shown: 'request_id' },
+  requestId: {
+    wire: 'request_id',
+    kind: 'text',
+    isNullable: true,
+    max: 256,
+    shown: 'request_id',
+    example: '0b7c6b1e-8f57-4a0e-a9a5-4a1f0f6f2f10',
+  },
   /** The quoted price: a decimal. */
-  'price.amount': { wire: 'amount', column: 'price_amount', kind: 'text', max: 40, shown: 'amount' },
-  'price.currency': { wire: 'currency', column: 'price_currency', kind: 'text', max: 10, shown: 'currency' },
+  'price.amount': { wire: 'amount', column: 'price_amount', kind: 'text', max: 40, shown: 'amount', example: '0.10' },
+  'price.currency': {
+    wire: 'currency',
+    column: 'price_currency',
+    kind: 'text',
+    max: 10,
+    shown: 'currency',
+    example: 'USD',
+  },
   customerId: { wire: 'customer_id', kind: 'text', isNullable: true, max: 128, shown: 'customer_id' },
   /** The settle mode that this request is served in; `auto` is resolved before the claim. */
-  settle: { wire: 'settle', kind: 'text', words: ['before_response', 'before_forward'], shown: 'settle' },
+  settle: {
+    wire: 'settle',
+    kind: 'text',
+    words: ['before_response', 'before_forward'],
+    shown: 'settle',
+    example: 'before_response',
+  },
 } as const satisfies Record<string, ChargeField>;
 
 /** Fields that say what became of a claim since. */
@@ -193,7 +276,13 @@ export const PROGRESS_FIELDS = {
   /** The operator's note about the money that was given back. */
   refundNote: { wire: 'refund_note', kind: 'text', isNullable: true, shown: 'refund_note' },
   /** The header's value as it was presented. Null once no request can need it: no store keeps what only a thief could use. */
-  credential: { wire: 'credential', isKeptAside: true, kind: 'text', isNullable: true },
+  credential: {
+    wire: 'credential',
+    isKeptAside: true,
+    kind: 'text',
+    isNullable: true,
+    example: 'eyJ4NDAyVmVyc2lvbiI6Mn0=',
+  },
   search: { wire: 'search', kind: 'texts', isNullable: true },
   /** Lines of what happened to it, oldest first (`charge-history.ts`); null if it was made before any were kept. */
   events: { wire: 'events', kind: 'text', isNullable: true, isAdded: true },
@@ -203,6 +292,7 @@ export const PROGRESS_FIELDS = {
     kind: 'text',
     max: 128,
     shown: 'transaction',
+    example: `0x${'8a'.repeat(32)}`,
   },
   /** Place of the transfer among the logs of its block; null if only a facilitator says so. */
   'proof.logIndex': {
@@ -211,11 +301,12 @@ export const PROGRESS_FIELDS = {
     kind: 'integer',
     isNullable: true,
     shown: 'log_index',
+    example: 3,
   },
   /** The amount of the charge. */
-  'proof.amount': { wire: 'amount', sharesColumn: true, kind: 'units' },
+  'proof.amount': { wire: 'amount', sharesColumn: true, kind: 'units', example: '100000' },
   /** The payer of the payment. */
-  'proof.payer': { wire: 'payer', sharesColumn: true, kind: 'text', max: 64 },
+  'proof.payer': { wire: 'payer', sharesColumn: true, kind: 'text', max: 64, example: PAYER },
   /** Number of times that the upstream was asked, the first time included. */
   'asks.all': { wire: 'all', column: 'asks', kind: 'integer', shown: 'asked' },
   'asks.afterLostAnswer': { wire: 'after_lost_answer', column: 'asks_after_lost_answer', kind: 'integer' },
@@ -247,6 +338,7 @@ export type ChargeRow = {
   readonly shown: string | undefined;
   readonly shownAs: 'date' | undefined;
   readonly isAdded: boolean;
+  readonly example: WireExample | undefined;
 };
 
 export const CLAIM_ROWS = rowsOf(CLAIM_FIELDS);
@@ -275,6 +367,7 @@ function rowsOf(fields: Readonly<Record<string, ChargeField>>): readonly ChargeR
       shown: field.shown,
       shownAs: field.shownAs,
       isAdded: field.isAdded ?? false,
+      example: field.example,
     };
   });
 }

@@ -4,12 +4,15 @@ import { CHARGE_ROWS, type ChargeRow, type ShownValues } from '../../domain/paym
 import { isChargeSource } from '../../domain/payment/charge-copy.ts';
 import { flowOf } from '../../domain/payment/charge.ts';
 import { explorerPage } from '../../domain/payment/explorer.ts';
-import type { Networks } from '../../domain/payment/network.ts';
+import type { KnownNetwork } from '../../domain/payment/network.ts';
 import type { ListedCharge } from '../../domain/payment/reports.ts';
 import { chargedOf } from '../../domain/payment/whereabouts.ts';
 import { FIRST_SHOWN, inOrder, type ChargeView } from './charge-schemas.ts';
 
-export type NamedNetworks = Pick<Networks, 'find'>;
+/** Finds a network that has a name, by its CAIP-2 name. */
+export type NamedNetworks = {
+  readonly find: (caip2: string) => Pick<KnownNetwork, 'name' | 'explorer'> | undefined;
+};
 
 /** A charge as people see it. `networks` are those that are known by name. */
 export function viewCharge(charge: ListedCharge, networks: NamedNetworks): ChargeView {

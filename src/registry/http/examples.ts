@@ -2,10 +2,22 @@
 // what is sent and answered. By operation id; a test holds that none is missing and that the schemas accept every
 // example.
 import type { z } from 'zod';
-import type { chargesWire, renewedWire } from '../../domain/payment/ledger-wire.ts';
+import { chargeToWire } from '../../domain/payment/charge-wire.ts';
+import { eventToWire, type renewedWire } from '../../domain/payment/ledger-wire.ts';
 import type { RouteWire } from '../../domain/routing/route.ts';
+import {
+  EXAMPLE_CHANGE,
+  EXAMPLE_CHARGES,
+  EXAMPLE_CLAIM,
+  EXAMPLE_LEASE_MS,
+  EXAMPLE_HISTORY,
+  EXAMPLE_MAX_UNSETTLED,
+  EXAMPLE_NETWORKS,
+  EXAMPLE_OWNER,
+} from '../charges/charge-examples.ts';
+import type { advanceBody, claimBody, renewalsBody, summaryBody } from '../charges/charge-schemas.ts';
+import { viewCharge } from '../charges/charge-view.ts';
 import { csvHeader, csvLine } from '../charges/charge-csv.ts';
-import type { advanceBody, ChargeView, claimBody, renewalsBody, summaryBody } from '../charges/charge-schemas.ts';
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { overviewBody, seriesBody, topRoutesBody, totalsBody } from '../totals/totals-schemas.ts';
@@ -15,20 +27,9 @@ export type Example = { readonly description: string; readonly body?: unknown; r
 
 const AT = '2026-01-31T12:00:00.000Z';
 const LATER = '2026-01-31T12:00:01.500Z';
-const MS = Date.parse(AT);
-const NETWORK = 'eip155:84532';
-const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
-const PAYER = '0x857b06519e91e3a54538791bdbb0e22373e36b66';
-const PAY_TO = '0x209693bc6afc0c5328ba36faf03c514ef312287c';
-const NONCE = `0x${'f3'.repeat(32)}`;
-const TRANSACTION = `0x${'8a'.repeat(32)}`;
-const SHA256 = '5e'.repeat(32);
-const CHARGE = 'chg_AZQ0XkN7c2lnbmVk';
-const OWNER = 'sidecar-1';
-const LEASE_MS = 60_000;
 
 const route: RouteWire = {
-  id: '6f1c2f5e-3f0a-4a53-9f0e-3f1f3a0b7c11',
+  id: EXAMPLE_CLAIM.route.id,
   route_pattern: '/reports/*',
   method: 'GET',
   amount: '0.10',
@@ -45,116 +46,9 @@ const route: RouteWire = {
 const requests = { free: 900, paid: 0, payment_required: 300, refused: 2, error: 1, released: 4, discovery: 3 };
 const minimal: RegisterBody = { route_pattern: '/reports/*', method: 'GET', amount: '0.10' };
 const patch: z.input<typeof patchBody> = { amount: '0.25', name: null };
-const charge: ChargeView = {
-  id: CHARGE,
-  status: 'delivered',
-  route_id: route.id,
-  route_method: 'GET',
-  route_pattern: '/reports/*',
-  method: 'GET',
-  path: '/reports/q3',
-  request_id: '0b7c6b1e-8f57-4a0e-a9a5-4a1f0f6f2f10',
-  amount: '0.10',
-  currency: 'USD',
-  customer_id: null,
-  payer: PAYER,
-  payer_url: `https://sepolia.basescan.org/address/${PAYER}`,
-  receiver_id: 'default',
-  network: NETWORK,
-  network_name: 'base-sepolia',
-  asset: ASSET,
-  asset_decimals: 6,
-  amount_atomic: '100000',
-  scheme: 'exact',
-  pay_to_address: PAY_TO,
-  nonce: NONCE,
-  x402_version: 2,
-  flow: 'authorization',
-  settle: 'before_response',
-  transaction: TRANSACTION,
-  transaction_url: `https://sepolia.basescan.org/tx/${TRANSACTION}`,
-  log_index: 3,
-  claims: 1,
-  settle_attempts: 1,
-  asked: 1,
-  reason: null,
-  failed_by: null,
-  created_at: AT,
-  updated_at: LATER,
-  next_look_at: null,
-  next_ask_at: null,
-  failed_status: null,
-  settled_at: LATER,
-  delivered_at: LATER,
-  partial: false,
-  undelivered: null,
-  refunded_at: null,
-  refund_note: null,
-  charged: true,
-  retry_until: null,
-  owed: null,
-};
-const claim: z.input<typeof claimBody> = {
-  charge_id: CHARGE,
-  payment: { network: NETWORK, asset: ASSET.toLowerCase(), payer: PAYER, unique: NONCE },
-  credential: 'eyJ4NDAyVmVyc2lvbiI6Mn0=',
-  credential_sha256: SHA256,
-  x402_version: 2,
-  way: {
-    receiver_id: 'default',
-    network: NETWORK,
-    scheme: 'exact',
-    asset: ASSET,
-    asset_decimals: 6,
-    pay_to_address: PAY_TO,
-    max_timeout_seconds: 300,
-    terms: { name: 'USDC', version: '2' },
-  },
-  amount: '100000',
-  deadline: '1769861100',
-  route: { id: route.id, method: 'GET', pattern: '/reports/*' },
-  request: { method: 'GET', path: '/reports/q3', target_sha256: SHA256 },
-  request_id: charge.request_id,
-  price: { amount: '0.10', currency: 'USD' },
-  customer_id: null,
-  settle: 'before_response',
-  owner: OWNER,
-  lease_ms: LEASE_MS,
-  max_unsettled_per_payer: 64,
-};
-const { owner: _owner, lease_ms: _lease, max_unsettled_per_payer: _most, ...claimed } = claim;
-const held: z.input<typeof chargesWire>['data'][number] = {
-  ...claimed,
-  state: 'claimed',
-  owner: OWNER,
-  lease_until: MS + LEASE_MS,
-  claims: 1,
-  claimed_at: MS,
-  attempts: 0,
-  via: null,
-  looks: 0,
-  look_at: null,
-  search: null,
-  events: JSON.stringify([MS, 'claimed', 'claimed', 'request', '0b7c6b1e-8f57-4a0e-a9a5-4a1f0f6f2f10']),
-  proof: null,
-  reason: null,
-  failed_by: null,
-  asks: { all: 0, after_lost_answer: 0, after_failure: 0, after_upload: 0, after_death: 0 },
-  undelivered: null,
-  head_sent: false,
-  ask_at: null,
-  failed_status: null,
-  partial: false,
-  answer: null,
-  change_id: null,
-  created_at: MS,
-  updated_at: MS,
-  settled_at: null,
-  delivered_at: null,
-  refunded_at: null,
-  refund_note: null,
-};
-const settling: typeof held = { ...held, state: 'settling', via: 'https://facilitator.example', attempts: 1 };
+const charge = viewCharge(EXAMPLE_CHARGES.delivered, EXAMPLE_NETWORKS);
+const claimed = chargeToWire(EXAMPLE_CHARGES.claimed);
+const settling = chargeToWire(EXAMPLE_CHARGES.settling);
 const document = {
   description: 'The document is made from the schemas that validate, so it says what this version does.',
   answer: { openapi: '3.1.0', info: { title: 'Tollgate registry', version: '0.1.0' }, paths: {} },
@@ -237,20 +131,13 @@ const BILLING = {
   getChargeHistory: {
     description:
       'Oldest first, at most 64. `by` is `request`, `reconciler`, `operator` or `store`; of charges from before version 0.1 only their times are known, and `by` is null.',
-    answer: {
-      data: [
-        { at: AT, state: 'claimed', event: 'claimed', by: 'request', detail: '0b7c6b1e-8f57-4a0e-a9a5-4a1f0f6f2f10' },
-        { at: AT, state: 'settling', event: 'settle_started', by: 'request', detail: null },
-        { at: LATER, state: 'settled', event: 'settled', by: 'request', detail: TRANSACTION },
-        { at: LATER, state: 'delivered', event: 'delivered', by: 'request', detail: null },
-      ],
-    },
+    answer: { data: EXAMPLE_HISTORY.map((entry) => ({ ...entry, at: new Date(entry.at).toISOString() })) },
   },
   getCharge: { description: 'By its whole id. Never answers a credential or a kept answer.', answer: charge },
   explainWhy: {
     description: '`id` is that of a charge or its beginning, of a 402, of a request, or a transaction.',
     answer: {
-      id: CHARGE,
+      id: charge.id,
       charges: [charge],
       quote: null,
       refusals: [],
@@ -270,9 +157,9 @@ const BILLING = {
           start: '2026-01-31T00:00:00.000Z',
           route_id: route.id,
           currency: 'USD',
-          network: NETWORK,
-          asset: ASSET,
-          asset_decimals: 6,
+          network: charge.network,
+          asset: charge.asset,
+          asset_decimals: charge.asset_decimals,
           charges: 12,
           amount: '1.20',
           amount_atomic: '1200000',
@@ -332,25 +219,30 @@ const LEDGER = {
   claimPayment: {
     description:
       'Atomic: of many claims of one payment one is `claimed`. A call repeated with its `change_id` is the same call.',
-    body: claim,
-    answer: { kind: 'claimed', charge: held },
+    body: {
+      ...EXAMPLE_CLAIM,
+      owner: EXAMPLE_OWNER,
+      lease_ms: EXAMPLE_LEASE_MS,
+      max_unsettled_per_payer: EXAMPLE_MAX_UNSETTLED,
+    } satisfies z.input<typeof claimBody>,
+    answer: { kind: 'claimed', charge: claimed },
   },
   findClaims: {
     description: 'One of: `id`; `network`, `asset`, `payer` and `unique`; `due=true` for charges without an owner.',
-    answer: { data: [held] },
+    answer: { data: [claimed] },
   },
   advanceClaim: {
     description: 'What cannot happen in the state that the charge is in is a `conflict`, and changes nothing.',
     body: {
-      event: { kind: 'settle_started', via: 'https://facilitator.example', lease_ms: LEASE_MS },
-      owner: OWNER,
+      event: eventToWire(EXAMPLE_CHANGE),
+      owner: EXAMPLE_OWNER,
     } satisfies z.input<typeof advanceBody>,
     answer: { kind: 'ok', charge: settling },
   },
   renewLeases: {
     description: 'A charge whose lease ran out may be taken over by another sidecar.',
-    body: { owner: OWNER, ids: [CHARGE], lease_ms: LEASE_MS } satisfies z.input<typeof renewalsBody>,
-    answer: { ids: [CHARGE] } satisfies z.input<typeof renewedWire>,
+    body: { owner: EXAMPLE_OWNER, ids: [charge.id], lease_ms: EXAMPLE_LEASE_MS } satisfies z.input<typeof renewalsBody>,
+    answer: { ids: [charge.id] } satisfies z.input<typeof renewedWire>,
   },
   takeTotals: {
     description:

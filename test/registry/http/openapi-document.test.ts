@@ -1,9 +1,12 @@
 // The document against what the registry really sends: a small JSON Schema reader of our own, so that it is not the
 // library that made the document that also judges it. Keywords it does not know fail the test.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claimToWire } from '../../../src/domain/payment/charge-wire.ts';
+import { CLAIM_ROWS, PROGRESS_ROWS, type ChargeRow } from '../../../src/domain/payment/charge-fields.ts';
+import { chargeWire, claimToWire } from '../../../src/domain/payment/charge-wire.ts';
 import { PROBLEMS } from '../../../src/domain/problem.ts';
 import { API } from '../../../src/registry/api.ts';
+import { viewCharge } from '../../../src/registry/charges/charge-view.ts';
+import { EXAMPLE_CHARGES, EXAMPLE_NETWORKS } from '../../../src/registry/charges/charge-examples.ts';
 import { describeApi } from '../../../src/registry/http/openapi-document.ts';
 import { claimOf } from '../../cases/claims.ts';
 import {
@@ -111,6 +114,33 @@ test('behaviour: what is sent and what is answered have no schema in common', ()
   expect(sent.size).toBeGreaterThan(4);
   expect([...sent].filter((name) => responses.has(name))).toEqual([]);
   expect([...sent, ...responses].toSorted()).toEqual(Object.keys(document.components.schemas).toSorted());
+});
+
+test('behaviour: examples of charges come from the rows of its fields, so that a new field is in all of them', () => {
+  const shownIn = (path: string): Record<string, unknown> =>
+    JSON.parse(JSON.stringify(operationOf({ method: 'GET', path }).responses['200']?.content?.['application/json']))
+      .example as Record<string, unknown>;
+  const claimed = JSON.parse(JSON.stringify(operationOf({ method: 'POST', path: '/v1/ledger/claims' }))).requestBody
+    .content['application/json'].example as Record<string, unknown>;
+  const view = shownIn('/v1/billing/charges/{id}');
+  const [held] = shownIn('/v1/ledger/claims')['data'] as Record<string, unknown>[];
+  const at = (where: Record<string, unknown> | undefined, { part, wire }: ChargeRow): unknown =>
+    part === undefined ? where?.[wire] : (where?.[part] as Record<string, unknown> | undefined)?.[wire];
+  for (const row of CLAIM_ROWS) {
+    const { example, isNullable, member, shown, part } = row;
+    const value = typeof example === 'bigint' ? String(example) : example;
+    expect([part, member, value === undefined]).toEqual([part, member, isNullable && value === undefined]);
+    expect([part, member, at(claimed, row)]).toEqual([part, member, value ?? null]);
+    expect([part, member, at(held, row)]).toEqual([part, member, value ?? null]);
+    if (shown !== undefined) expect([shown, view[shown]]).toEqual([shown, value ?? null]);
+  }
+  expect(Object.keys(held ?? {}).toSorted()).toEqual(Object.keys(chargeWire.shape).toSorted());
+  expect(Object.keys(view)).toEqual(Object.keys(viewCharge(EXAMPLE_CHARGES.delivered, EXAMPLE_NETWORKS)));
+  expect([view['status'], view['charged'], view['transaction']]).toEqual([
+    'delivered',
+    true,
+    PROGRESS_ROWS.find(({ wire }) => wire === 'transaction')?.example,
+  ]);
 });
 
 let kit: Kit;

@@ -1,6 +1,6 @@
-// The watch for changes: tells when other processes may have written routes or API keys. A notification says so. Because one can be lost, both
-// numbers are also read every half second, and as soon as the connection that heard was lost. The listener reads what
-// has changed.
+// The watch for changes: tells when other processes may have written routes or API keys. A notification says so. Because
+// one can be lost, both numbers are also read every half second, and as soon as the connection that heard was lost. The
+// listener reads what has changed.
 import type { Log } from '../../../host/log.ts';
 import type { Head } from '../ports.ts';
 import { readHead } from '../route-values.ts';

@@ -1,5 +1,5 @@
-// The diagnosis of a database for `check --online`: whether it serves this program, takes the connections of one process more, and keeps
-// what it confirmed in a failover. Changes nothing.
+// The diagnosis of a database for `check --online`: whether it serves this program, takes the connections of one process
+// more, and keeps what it confirmed in a failover. Changes nothing.
 import type { StoreRemark, StoreUse } from '../ports.ts';
 import { integer, text } from '../rows.ts';
 import { isRefusal, messageOf, type Session } from './connection.ts';

@@ -1,5 +1,5 @@
-// The migrations of the schema: brings it up to date in one transaction under a lock, so that of many processes at once one does it and the others
-// find it done. A schema is only added to, so that a program of the version before works on beside it.
+// The migrations of the schema: brings it up to date in one transaction under a lock, so that of many processes at once one
+// does it and the others find it done. A schema is only added to, so that a program of the version before works on beside it.
 import { readFileSync } from 'node:fs';
 import { makeUuid, type Random } from '../../../host/clock.ts';
 import { integer } from '../rows.ts';
