@@ -15,6 +15,11 @@ const counts = { verify: 0, settle: 0, upstream: 0 };
 
 const facilitator = createServer((req, res) => {
   whole(req, (text) => {
+    // What it supports: asked at a start.
+    if (req.method === 'GET') {
+      res.writeHead(200, ['Content-Type', 'application/json']).end('{"kinds":[]}');
+      return;
+    }
     const { from, nonce } = (JSON.parse(text) as Call).paymentPayload.payload.authorization;
     const operation = req.url?.endsWith('/verify') ? 'verify' : 'settle';
     counts[operation]++;

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import {
   advanceBody,
+  chargeEventsQuery,
   chargeHistory,
   chargeList,
   chargeParams,
@@ -18,6 +19,7 @@ import {
   whyParams,
 } from './charges/charge-schemas.ts';
 import { getCharge, getChargeHistory, listCharges, summariseCharges } from './charges/charge-endpoints.ts';
+import { streamCharges } from './charges/charge-events-endpoint.ts';
 import { exportCharges } from './charges/charge-export.ts';
 import type { Auth } from './auth/credentials.ts';
 import {
@@ -265,6 +267,26 @@ export const API: readonly Endpoint<Services>[] = [
     },
     problems: ['too_many_requests', 'ledger_unavailable'],
     handler: exportCharges,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/charges/events',
+    id: 'streamCharges',
+    summary: 'Changes of charges as they happen (Server-Sent Events)',
+    auth: DASHBOARD,
+    params: nothing,
+    query: chargeEventsQuery,
+    ...withoutBody,
+    requestHeaders: ['Last-Event-ID'],
+    responses: {
+      200: {
+        description: 'Events charge, skipped and reset; their id is where a client may resume',
+        schema: z.string(),
+        mediaType: 'text/event-stream',
+      },
+    },
+    problems: ['too_many_requests', 'ledger_unavailable'],
+    handler: streamCharges,
   }),
   endpoint({
     method: 'GET',

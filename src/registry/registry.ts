@@ -15,6 +15,7 @@ import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth/das
 import { createDeclaredRoutes } from './routes/declared-routes.ts';
 import type { Declared, DeclaredPlan, Difference } from './routes/three-way-merge.ts';
 import { createAuthenticator, type Authenticator } from './auth/credentials.ts';
+import { createChargeStreams, type ChargeStreamLimits } from './charges/charge-stream.ts';
 import { createExportPlaces } from './charges/export-places.ts';
 import type { NamedNetworks } from './charges/charge-view.ts';
 import { createFeed } from './stream/feed.ts';
@@ -90,6 +91,7 @@ export type RegistryDeps = {
   readonly random: Random;
   readonly version: string;
   readonly limits?: Partial<RegistryLimits>;
+  readonly chargeStreamLimits?: Partial<ChargeStreamLimits>;
   readonly observer?: RegistryObserver;
   /** Fetch for key sets; global `fetch` if left out. */
   readonly fetch?: FetchKeys;
@@ -122,7 +124,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
   let { settings } = deps;
   const verifierFor = keepVerifier((jwt) => createJwtVerifier(jwt, clock, deps.fetch));
   const authenticatorFor = ({ jwt, apiKeys }: RegistrySettings): Authenticator =>
-    createAuthenticator(jwt && verifierFor(jwt), createKeyCheck(apiKeys, store.apiKeys));
+    createAuthenticator(jwt && verifierFor(jwt), createKeyCheck(apiKeys, store.apiKeys), clock.now);
   let authenticator = authenticatorFor(settings);
 
   const routes = await openRoutes({
@@ -142,6 +144,13 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     stillAllowed: (principal) => authenticator.stillAllowed(principal),
     random,
     limits,
+  });
+  const networks = deps.networks ?? { find: () => undefined };
+  const chargeStreams = createChargeStreams({
+    ledger: deps.ledger,
+    networks,
+    stillAllowed: (principal) => authenticator.stillAllowed(principal),
+    ...(deps.chargeStreamLimits ? { limits: deps.chargeStreamLimits } : {}),
   });
   const sidecars = createSidecars(clock.monotonic);
   const services = {
@@ -165,8 +174,9 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       schedule: systemSchedule,
     }),
     ledger: deps.ledger,
-    networks: deps.networks ?? { find: () => undefined },
+    networks,
     exports: createExportPlaces(),
+    chargeStreams,
     totals: deps.totals,
     why: deps.why ?? knowsNothing,
     snapshot: deps.snapshot,
@@ -208,6 +218,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     connections: () => ({ streams: streams.count(), sidecars: sidecars.count() }),
     close: () => {
       streams.close();
+      chargeStreams.close();
       routes.close();
     },
   };

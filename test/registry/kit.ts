@@ -256,6 +256,7 @@ export type SseEvent = { event: string; id: string; data: unknown };
 export async function openEvents(
   port: number,
   headers: Record<string, string>,
+  path = EVENTS,
 ): Promise<{
   status: number;
   headers: IncomingHttpHeaders;
@@ -267,7 +268,7 @@ export async function openEvents(
   close: () => void;
 }> {
   return new Promise((resolve, reject) => {
-    const req = request({ host: '127.0.0.1', port, path: EVENTS, headers, agent: false }, (res) => {
+    const req = request({ host: '127.0.0.1', port, path, headers, agent: false }, (res) => {
       const chunks: string[] = [];
       const text = (): string => chunks.join('');
       let rest = '';

@@ -39,9 +39,10 @@ const WHO: Readonly<Record<string, 'dashboard' | 'sdk' | 'ledger' | 'anyone'>> =
   'GET /v1/protected-routes/match': 'sdk',
   'GET /v1/protected-routes/events': 'sdk',
   'GET /v1/billing/charges': 'dashboard',
+  'GET /v1/billing/charges.csv': 'dashboard',
+  'GET /v1/billing/charges/events': 'dashboard',
   'GET /v1/billing/charges/{id}': 'dashboard',
   'GET /v1/billing/charges/{id}/history': 'dashboard',
-  'GET /v1/billing/charges.csv': 'dashboard',
   'GET /v1/billing/why/{id}': 'dashboard',
   'GET /v1/billing/summary': 'dashboard',
   'GET /v1/billing/overview': 'dashboard',
@@ -267,6 +268,7 @@ describe('an endpoint that nobody decided about', () => {
     const { authenticate } = createAuthenticator(
       verify,
       createKeyCheck(SETTINGS.apiKeys, { find: async () => undefined }),
+      Date.now,
     );
     const auths: unknown[] = [
       undefined,

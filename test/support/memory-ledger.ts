@@ -6,7 +6,14 @@ import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
 import { OVERDUE_MS, owedBecauseOf } from '../../src/domain/payment/claim-policy.ts';
 import { historyOf } from '../../src/domain/payment/charge-history.ts';
 import { standingOf } from '../../src/domain/payment/whereabouts.ts';
-import type { ChargeFilter, ChargeReports, ListedCharge, OwedSum, Sum } from '../../src/domain/payment/reports.ts';
+import type {
+  ChargeChange,
+  ChargeFilter,
+  ChargeReports,
+  ListedCharge,
+  OwedSum,
+  Sum,
+} from '../../src/domain/payment/reports.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
@@ -37,8 +44,12 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
     [...charges.values()].find(({ charge }) => samePayment(charge.payment, payment));
   const dueAt = (charge: Charge): number => Math.max(charge.leaseUntil, charge.lookAt ?? 0);
   const isOpen = ({ state }: Charge): boolean => state === 'claimed' || state === 'settling';
+  const changes: ChargeChange[] = [];
   const put = (charge: Charge, version: number): StoredCharge => {
     const stored = { charge, version };
+    const { id, state } = charge;
+    if (charges.get(id)?.charge.state !== state)
+      changes.push({ n: changes.length + 1, id, routeId: charge.route.id, state, at: now() });
     charges.set(charge.id, stored);
     return stored;
   };
@@ -131,6 +142,8 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       const charge = charges.get(id)?.charge;
       return charge && listed(charge, now());
     },
+    watchChanges: async () => ({ after: changes.length, last: changes.length }),
+    changesAfter: async (n, limit) => changes.slice(n, n + limit),
     history: async (id) => {
       const charge = charges.get(id)?.charge;
       return charge && historyOf(charge, charge.events);

@@ -26,7 +26,31 @@ export type ChargeReports = {
   readonly search: (search: ChargeSearch, limit: number) => Promise<readonly ListedCharge[]>;
   readonly summary: (query: SummaryQuery) => Promise<Summary>;
   readonly alarms: () => Promise<Alarms>;
+  /**
+   * Has changes of state written down from now on, for some minutes. Whoever follows them calls it again in time. Resolves
+   * with what can be told of before.
+   */
+  readonly watchChanges: () => Promise<ChangeLog>;
+  /** Changes behind this number, in order. A number that is missing belongs to a change that is being written, or to none. */
+  readonly changesAfter: (n: number, limit: number) => Promise<readonly ChargeChange[]>;
   readonly countByState: () => Promise<Readonly<Record<ChargeState, number>>>;
+};
+
+/** How long changes are written down after the last call for them, and how long they are kept, in milliseconds. */
+export const WATCHED_MS = 360_000;
+export const CHANGES_KEPT_MS = 300_000;
+
+/** Every change behind the number `after` is known, up to `last`. */
+export type ChangeLog = { readonly after: number; readonly last: number };
+
+/** One change of state of a charge. */
+export type ChargeChange = {
+  readonly n: number;
+  readonly id: string;
+  readonly routeId: string;
+  readonly state: ChargeState;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
 };
 
 /** Charges that any of these names. */

@@ -15,12 +15,13 @@ export type Auth =
 
 export type Principal =
   | { readonly kind: 'anonymous' }
-  | { readonly kind: 'dashboard'; readonly subject: string | undefined }
+  /** `expiresAt`: when its token ends, milliseconds since the epoch. */
+  | { readonly kind: 'dashboard'; readonly subject: string | undefined; readonly expiresAt?: number }
   | KeyHolder;
 
 export type Authenticator = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
-  /** Whether the API key behind `principal` would still be let in; streams ask it. */
+  /** Whether the API key or the token behind `principal` would still be let in; streams ask it. */
   readonly stillAllowed: (principal: Principal) => Promise<boolean>;
 };
 
@@ -30,7 +31,11 @@ const KEY_SET_RETRY_SECONDS = 10;
 const MAX_SUBJECT = 128;
 
 /** Makes an authenticator. `verifyJwt` is undefined if the configuration has no key for tokens: then none is valid. */
-export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: KeyCheck): Authenticator {
+export function createAuthenticator(
+  verifyJwt: JwtVerifier | undefined,
+  keys: KeyCheck,
+  now: () => number,
+): Authenticator {
   return {
     authenticate: async (auth, req) => {
       if (auth.kind === 'none') return { kind: 'anonymous' };
@@ -47,7 +52,10 @@ export function createAuthenticator(verifyJwt: JwtVerifier | undefined, keys: Ke
           throw new Error('an endpoint asks for a credential that does not exist');
       }
     },
-    stillAllowed: async (principal) => principal.kind === 'api_key' && keys.stillValid(principal),
+    stillAllowed: async (principal) => {
+      if (principal.kind === 'dashboard') return now() < (principal.expiresAt ?? 0);
+      return principal.kind === 'api_key' && keys.stillValid(principal);
+    },
   };
 }
 
@@ -99,7 +107,7 @@ async function checkJwt(token: string, verify: JwtVerifier | undefined): Promise
   const result = await verify(token);
   switch (result.kind) {
     case 'valid':
-      return { kind: 'dashboard', subject: result.subject };
+      return { kind: 'dashboard', subject: result.subject, expiresAt: result.expiresAt };
     case 'invalid':
       return invalid({ kind: 'jwt' }, result.reason);
     case 'unavailable':

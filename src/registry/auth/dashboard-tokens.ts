@@ -17,7 +17,8 @@ export type JwtKey =
 export type JwtOptions = { readonly issuer: string; readonly audience: string; readonly key: JwtKey };
 
 export type JwtResult =
-  | { readonly kind: 'valid'; readonly subject: string | undefined }
+  /** `expiresAt`: milliseconds since the epoch. */
+  | { readonly kind: 'valid'; readonly subject: string | undefined; readonly expiresAt: number }
   /** The token is refused. `reason` is a public sentence without quotes. */
   | { readonly kind: 'invalid'; readonly reason: string }
   | { readonly kind: 'unavailable' };
@@ -51,7 +52,7 @@ export function createJwtVerifier(options: JwtOptions, clock: Clock, fetch: Fetc
       });
       if ((payload.iat ?? 0) > now / 1000 + CLOCK_TOLERANCE_SECONDS)
         return invalid('The token was issued in the future.');
-      return { kind: 'valid', subject: payload.sub };
+      return { kind: 'valid', subject: payload.sub, expiresAt: (payload.exp ?? 0) * 1000 };
     } catch (error) {
       if (error instanceof KeySetUnavailable) return { kind: 'unavailable' };
       if (error instanceof errors.JOSEError) return invalid(reasonOf(error));

@@ -83,6 +83,8 @@ export const chargesQuery = z.object({
 /** A file of charges needs its times. */
 export const chargesCsvQuery = z.object({ ...chargeFilters, from: moment, to: moment });
 
+export const chargeEventsQuery = z.object({ status: chargeFilters.status, route_id: chargeFilters.route_id });
+
 export const summaryQuery = z.object({
   from: moment.optional(),
   to: moment.optional(),

@@ -123,6 +123,11 @@ const BILLING = {
       '`status` takes several states with commas between. `q` takes a charge id or its first 12 characters or more, the id of a request, a payer or a transaction, and tells them apart by their form. `owed=true` lists what was paid for and can be delivered no more. Times are RFC 3339, or dates.',
     answer: { data: [charge], next_cursor: null },
   },
+  streamCharges: {
+    description:
+      'An event `charge` for every change of state, whichever process made it; its data is the charge. More than 50 of one second are counted in `skipped`. `Last-Event-ID` resumes within 5 minutes; after `reset` the list has to be read again. A comment every 15 seconds. The stream ends with the session or the token that opened it; 10 at a time for one subject, 100 in all.',
+    answer: `event: charge\nid: 42\ndata: ${JSON.stringify(charge)}\n\n`,
+  },
   exportCharges: {
     description:
       'The filters of the list; `from` and `to` are needed, at most 92 days apart. The columns are the members of a charge. A value that begins with `=`, `+`, `-`, `@`, a tab or a return has an apostrophe before it, so that no spreadsheet takes it for a formula. Two files are written at a time.',

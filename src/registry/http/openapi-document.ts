@@ -11,7 +11,7 @@ import { problemBody } from './schemas.ts';
 const HEADERS: Readonly<Record<string, string>> = {
   'If-Match': 'Change the route only if its ETag is one of these, or `*`.',
   'If-None-Match': 'For reads: answer 304 if the ETag is one of these. For changes: refuse then.',
-  'Last-Event-ID': 'Resume after this revision.',
+  'Last-Event-ID': 'Resume after the event with this id.',
   ETag: 'A strong entity tag.',
   'Content-Disposition': 'The name of the file.',
   Location: 'Where the route can be read.',

@@ -15,6 +15,7 @@ import type { Sidecars } from '../stream/sidecars.ts';
 import type { Streams } from '../stream/open-streams.ts';
 import type { TotalsBook } from '../totals/totals-book.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
+import type { ChargeStreams } from '../charges/charge-stream.ts';
 import type { ExportPlaces } from '../charges/export-places.ts';
 import type { NamedNetworks } from '../charges/charge-view.ts';
 
@@ -32,6 +33,7 @@ export type Services = {
   /** The networks that are known by name, with their explorers. */
   readonly networks: NamedNetworks;
   readonly exports: ExportPlaces;
+  readonly chargeStreams: ChargeStreams;
   /** Undefined if this registry keeps none: what needs them is 503. */
   readonly totals: TotalsBook | undefined;
   /** What became of a charge, a request or a transaction; compose says it. */

@@ -18,7 +18,7 @@ import {
   type ChargeRow,
 } from '../../domain/payment/charge-fields.ts';
 import { historyOf, type ChargeHistoryEntry } from '../../domain/payment/charge-history.ts';
-import type { ListedCharge } from '../../domain/payment/reports.ts';
+import type { ChargeChange, ListedCharge } from '../../domain/payment/reports.ts';
 import type { StoredCharge, Change, Entry, Inserted, Updated } from '../../domain/payment/ledger.ts';
 import { leavesToOwner } from '../../domain/payment/transition.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
@@ -121,6 +121,16 @@ export function readListed(row: Row, now: number): ListedCharge {
 /** Reads a row that names `events` beside what lists read. */
 export function readHistory(row: Row, now: number): readonly ChargeHistoryEntry[] {
   return historyOf(readListed(row, now), row['events'] === null ? null : text(row, 'events'));
+}
+
+export function readChange(row: Row): ChargeChange {
+  return {
+    n: integer(row, 'n'),
+    id: text(row, 'charge_id'),
+    routeId: text(row, 'route_id'),
+    state: stateOf(row),
+    at: integer(row, 'at'),
+  };
 }
 
 export function stateOf(row: Row): ChargeState {

@@ -32,8 +32,8 @@ export const COPIED = {
   totals_sources: ['source', 'seq', 'first_at', 'last_at', 'lost', 'status'],
 } as const satisfies Readonly<Record<CopiedTable, readonly string[]>>;
 
-/** Tables that stay behind: people sign in again where the copy is served. */
-export const LEFT_BEHIND: readonly string[] = ['desk_sessions', 'desk_tickets'];
+/** Tables that stay behind: people sign in again where the copy is served, and streams of charges begin anew. */
+export const LEFT_BEHIND: readonly string[] = ['desk_sessions', 'desk_tickets', 'charge_changes', 'charge_watch'];
 
 type CopyDigest = { readonly rows: number; readonly sha256: string };
 type CopyDigests = ReadonlyMap<CopiedTable, CopyDigest>;

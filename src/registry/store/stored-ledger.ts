@@ -12,11 +12,11 @@ export function ledgerOf(
   spelling: Spelling,
   observe?: ObserveLeases,
 ): StoredLedger {
-  const { get, history, summary, alarms, countByState, check, close, endRun } = store;
+  const { get, history, watchChanges, changesAfter, summary, alarms, countByState, check, close, endRun } = store;
   const spell = (text: string | undefined): string | undefined => text && spelling.identifier(text);
   return {
     ...createLedger(store, spelling, undefined, observe),
-    ...{ get, history, summary, alarms, countByState, check, close, endRun },
+    ...{ get, history, watchChanges, changesAfter, summary, alarms, countByState, check, close, endRun },
     list: (filter) => store.list({ ...filter, payer: spell(filter.payer), transaction: spell(filter.transaction) }),
     search: (search, limit) => store.search({ ...search, transaction: spell(search.transaction) }, limit),
   };

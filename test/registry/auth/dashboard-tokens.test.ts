@@ -54,11 +54,17 @@ const secretVerifier = verifier({ kind: 'secret', secret: SECRET });
 describe('tokens under a secret', () => {
   test('behaviour: HS256, HS384 and HS512, an audience in a list, and what `token` mints', async () => {
     for (const alg of ['HS256', 'HS384', 'HS512']) {
-      expect(await secretVerifier(await sign(alg, HMAC))).toEqual({ kind: 'valid', subject: 'ann' });
+      expect(await secretVerifier(await sign(alg, HMAC))).toEqual({
+        kind: 'valid',
+        subject: 'ann',
+        expiresAt: expect.any(Number),
+      });
     }
     expect((await secretVerifier(await sign('HS256', HMAC, claims({ aud: ['x', 'dashboard'] })))).kind).toBe('valid');
     const minted = await mintToken(SECRET, { issuer: 'tollgate', audience: 'dashboard', ttlSeconds: 3600, now });
-    expect(await secretVerifier(minted)).toEqual({ kind: 'valid', subject: 'tollgate-cli' });
+    expect(await secretVerifier(minted)).toEqual({
+      ...{ kind: 'valid', subject: 'tollgate-cli', expiresAt: expect.any(Number) },
+    });
     now += 3_606_000;
     expect(await secretVerifier(minted)).toEqual({ kind: 'invalid', reason: 'The token has expired.' });
   });

@@ -367,6 +367,8 @@ describe('live responses are what the document says', () => {
     await dashboard('GET', CSV, `${CSV}?from=2026-01-01&to=2026-02-01`);
     // It needs readers that take nothing: charge-export.test.ts has them.
     answered.add(`GET ${CSV} 429`);
+    // Streams: charge-events.test.ts has them.
+    for (const status of [200, 429]) answered.add(`GET ${CHARGES}/events ${status}`);
     await dashboard('GET', SUMMARY, SUMMARY);
     await dashboard('GET', SUMMARY, `${SUMMARY}?group_by=network`);
     const TOTALS = '/v1/ledger/totals';

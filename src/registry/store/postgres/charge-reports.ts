@@ -11,7 +11,7 @@ import type {
   ListedCharge,
 } from '../../../domain/payment/reports.ts';
 import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
-import { readHistory, readListed } from '../charge-values.ts';
+import { readChange, readHistory, readListed } from '../charge-values.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
 import { conditionsOf, readPage, whereOf, type AskReader } from './charge-lists.ts';
 import { LISTED, type ChargeSql } from './charge-sql.ts';
@@ -19,7 +19,11 @@ import { LISTED, type ChargeSql } from './charge-sql.ts';
 /** `once`: for statements that are planned anew for what they bind. */
 export type Readers = { readonly ask: AskReader; readonly once: AskReader };
 
-export function createReports(sql: ChargeSql, { ask, once }: Readers, now: () => number): ChargeReports {
+export function createReports(
+  sql: ChargeSql,
+  { ask, once }: Readers,
+  now: () => number,
+): Omit<ChargeReports, 'watchChanges'> {
   const { schema, charges } = sql;
   const select = `SELECT ${LISTED} FROM ${charges} AS c`;
   const readOwed = async (filter: Partial<ChargeFilter>): Promise<readonly OwedRow[]> => {
@@ -54,6 +58,14 @@ export function createReports(sql: ChargeSql, { ask, once }: Readers, now: () =>
     history: async (id) => {
       const { rows } = await ask(`SELECT c.events, ${LISTED} FROM ${charges} AS c WHERE c.id = $1`, [id]);
       return rows[0] && readHistory(rows[0], now());
+    },
+    changesAfter: async (n, limit) => {
+      const { rows } = await ask(
+        `SELECT w.n, w.charge_id, c.route_id, w.state, w.at FROM ${schema}.charge_changes AS w
+         JOIN ${charges} AS c ON c.id = w.charge_id WHERE w.n > $1 ORDER BY w.n LIMIT $2`,
+        [n, limit],
+      );
+      return rows.map(readChange);
     },
     search: async (search, limit) =>
       (await searchRows(select, ask, search, limit)).map((row) => readListed(row, now())),

@@ -142,6 +142,12 @@ function counting(schema: string, moves: string): string {
     ON CONFLICT (state, shard) DO UPDATE SET charges = t.charges + excluded.charges`;
 }
 
+/** Writes changes of state down while somebody watches. Binds the time at `$1`. */
+function telling(schema: string, values: string, from: string): string {
+  return `INSERT INTO ${schema}.charge_changes (charge_id, state, at) SELECT ${values}, $1::int8 FROM ${from}
+    WHERE EXISTS (SELECT 1 FROM ${schema}.charge_watch WHERE one = 1 AND watched_until > $1::int8)`;
+}
+
 /**
  * Binds the time, the shard, then for each charge its place, its payer's limit, its credential and `allValues`. Known
  * payments and taken ids do not count against the limit. New ones count after those in the table and those before them
@@ -160,7 +166,8 @@ function insertSql(schema: string): string {
     WHERE v.place + ${unsettled(schema, 'v')} <= v.room
     ORDER BY v.payer, v.unique_key, v.network, v.asset
     ON CONFLICT DO NOTHING RETURNING id, state
-  ), counted AS (${counting(schema, 'SELECT state, count(*) FROM made GROUP BY state')})
+  ), counted AS (${counting(schema, 'SELECT state, count(*) FROM made GROUP BY state')}),
+  told AS (${telling(schema, 'made.id, made.state', 'made')})
   SELECT id FROM made`;
 }
 
@@ -195,11 +202,12 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
       }
       ${kind.hasRoom ? `AND ${unsettled(schema, 'v')} < v.room` : ''}
       AND $4::int8 IS NOT NULL AND $3::int8 IS NOT NULL AND $1::int8 IS NOT NULL
-      RETURNING v.n, c.seq, c.route_id, c.price_currency, c.network, c.asset, c.asset_decimals, c.amount, c.settled_at)`,
+      RETURNING v.n, c.id, c.seq, c.route_id, c.price_currency, c.network, c.asset, c.asset_decimals, c.amount, c.settled_at)`,
   ];
   if (kind.before !== kind.after) {
     const moves = `SELECT '${kind.before}', -count(*) FROM done UNION ALL SELECT '${kind.after}', count(*) FROM done`;
     parts.push(`counted AS (${counting(schema, moves)})`);
+    parts.push(`told AS (${telling(schema, `done.id, '${kind.after}'`, 'done')})`);
     if (kind.after === 'settled')
       parts.push(
         `waits AS (INSERT INTO ${schema}.charges_undelivered (seq) SELECT seq FROM done ON CONFLICT DO NOTHING)`,

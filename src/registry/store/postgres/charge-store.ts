@@ -16,6 +16,7 @@ import { StoreRefused, type ChargesStore } from '../ports.ts';
 import { text } from '../rows.ts';
 import { plain, type BatchResult } from './charge-batch.ts';
 import { createChargeConnections } from './charge-connections.ts';
+import { watchChanges } from './charge-changes.ts';
 import { createPrune } from './charge-prune.ts';
 import type { AskReader } from './charge-lists.ts';
 import { createReports } from './charge-reports.ts';
@@ -128,6 +129,8 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       }
     },
     prune: (...asked) => prune(...asked),
+    watchChanges: () =>
+      writers.use((session) => watchChanges(session, { schema: links.schema, settings: links.settings(), now: now() })),
     ...createReports(sql, readers, now),
     totals: createTotals({ sql, use: writers.use, ask: readers.ask, now, settings: links.settings }),
     load: () => ({ ...links.connections(), waiting: writers.waiting() }),

@@ -7,6 +7,7 @@ import type { ChargeHistoryEntry } from '../../../domain/payment/charge-history.
 import type { Fault } from '../../../domain/payment/claim-policy.ts';
 import type {
   Alarms,
+  ChargeChange,
   ChargeFilter,
   ChargePage,
   ChargeSearch,
@@ -15,7 +16,7 @@ import type {
   SummaryQuery,
 } from '../../../domain/payment/reports.ts';
 import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
-import { readHistory, readListed } from '../charge-values.ts';
+import { readChange, readHistory, readListed } from '../charge-values.ts';
 import { conditionsOf, readPage, rememberStatements, whereOf, type Prepare } from './charge-lists.ts';
 import { SELECT_HISTORY, SELECT_LISTED } from './charge-rows.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
@@ -24,6 +25,7 @@ export type ChargeReads = {
   readonly list: (filter: ChargeFilter, now: number) => ChargePage;
   readonly get: (id: string, now: number) => ListedCharge | undefined;
   readonly history: (id: string, now: number) => readonly ChargeHistoryEntry[] | undefined;
+  readonly changesAfter: (n: number, limit: number) => ChargeChange[];
   readonly search: (search: ChargeSearch, limit: number, now: number) => ListedCharge[];
   readonly alarms: (now: number) => Alarms;
   readonly summary: (query: SummaryQuery) => Summary;
@@ -52,6 +54,11 @@ export function createChargeReads(db: DatabaseSync, newestWalk?: number): Charge
       const row = prepare(SELECT_HISTORY).get(id);
       return row && readHistory(row, now);
     },
+    changesAfter: (n, limit) =>
+      prepare(`SELECT n, charge_id, route_id, charge_changes.state, at FROM charge_changes
+        JOIN charges ON charges.id = charge_id WHERE n > ? ORDER BY n LIMIT ?`)
+        .all(n, limit)
+        .map(readChange),
     alarms: (now) => {
       const row = prepare(
         `SELECT min(CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_MS} ELSE deadline * 1000 END) AS ends_at

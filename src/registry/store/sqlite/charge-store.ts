@@ -97,6 +97,8 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     list: async (filter) => (await reading()).call('list', filter, now()),
     get: async (id) => (await reading()).call('get', id, now()),
     history: async (id) => (await reading()).call('history', id, now()),
+    watchChanges: () => writer.call('watchChanges', now()),
+    changesAfter: async (n, limit) => (await reading()).call('changesAfter', n, limit),
     search: async (search, limit) => (await reading()).call('search', search, limit, now()),
     alarms: async () => (await reading()).call('alarms', now()),
     summary: async (query) => (await reading()).call('summary', query),

@@ -83,7 +83,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
         if (last !== undefined && Math.abs(step) > STEP_MS) writes.moveLeases(last.clock, step);
       }
       const results = asked.map((call): CallOutcome => ({ ok: true, value: perform(calls, call) }));
-      writes.finish();
+      writes.finish(at);
       if (options.commitDelayMs > 0) pause(options.commitDelayMs);
       commit.run();
       const now = filesOf(options.file);

@@ -9,6 +9,7 @@ import {
   type KeptAnswer,
 } from '../../../domain/payment/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
+import type { ChangeLog } from '../../../domain/payment/reports.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import {
   type NotInserted,
@@ -20,6 +21,7 @@ import {
 } from '../charge-values.ts';
 import { INSERT, SELECT_BY_ID, SELECT_BY_PAYMENT, updateOf } from './charge-rows.ts';
 import { createPrune, type Prune } from './charge-prune.ts';
+import { createChangeWrites } from './charge-changes.ts';
 import { createTotals } from './charge-totals.ts';
 import { isConstraint } from './database.ts';
 import { integer, text, type Row } from '../rows.ts';
@@ -43,7 +45,8 @@ export type ChargeWrites = {
   /** The clock was set by `stepMs` since `then`: leases that ran then run as long as before. */
   readonly moveLeases: (then: number, stepMs: number) => void;
   /** Writes the counts and sums of what was done since `begin`: before the commit. */
-  readonly finish: () => void;
+  readonly finish: (now: number) => void;
+  readonly watchChanges: (now: number) => ChangeLog;
   /** A new transaction: what was not finished did not happen. */
   readonly begin: () => void;
 };
@@ -86,6 +89,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     Number(sql.unsettled.get(payer, now, network)?.['unsettled']) >= maxUnsettled;
 
   const totals = createTotals(db);
+  const changes = createChangeWrites(db);
   // Statements for each kind of change, by the columns that it touches: no more than there are events.
   const updates = new Map<string, StatementSync>();
   const updating = (columns: readonly number[], withLease: boolean): StatementSync => {
@@ -122,6 +126,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
       else if (dropsAnswer) sql.dropAnswer.run(seq);
     }
     totals.moved(before, after);
+    changes.moved(id, before, after);
     if (settled !== null) totals.settled(settled);
     return undefined;
   };
@@ -136,6 +141,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
           const seq = Number(sql.insert.run(...values).lastInsertRowid);
           sql.keepCredential.run(seq, credential);
           totals.moved(undefined, state);
+          changes.moved(id, undefined, state);
           return undefined;
         } catch (error) {
           if (!isConstraint(error)) throw error;
@@ -157,8 +163,15 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     },
     ...createLeases(db),
     prune: createPrune(db, totals, { find, update }),
-    finish: totals.write,
-    begin: totals.clear,
+    watchChanges: changes.watch,
+    finish: (now) => {
+      totals.write();
+      changes.write(now);
+    },
+    begin: () => {
+      totals.clear();
+      changes.clear();
+    },
   };
 }
 

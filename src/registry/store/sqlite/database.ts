@@ -14,6 +14,7 @@ import { readMark, refuseCopied } from './copy-mark.ts';
 /** The schema, then what brings a file from each version to the next: SQL files beside this one. */
 const SCHEMA: readonly string[] = [
   ...['schema.sql', 'schema-2.sql', 'schema-3.sql', 'schema-4.sql', 'schema-5.sql', 'schema-6.sql'],
+  'schema-7.sql',
 ];
 const APPLICATION_ID = 0x54474154;
 /** Milliseconds that opening and migrating wait for another process that is doing the same. */

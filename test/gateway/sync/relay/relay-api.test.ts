@@ -17,6 +17,7 @@ import {
   type Reply,
 } from '../../../registry/kit.ts';
 import { ROUTES, startRelayStage, type RelayStage, type RelayStageOptions } from './relay-stage.ts';
+import { claimOf } from '../../../cases/claims.ts';
 import { openRaw, type RawClient } from '../../../support/raw-client.ts';
 import { startRawUpstream } from '../../../support/raw-upstream.ts';
 
@@ -112,6 +113,9 @@ describe('while the registry is there', () => {
       ['GET', `${LIST}/${made.json.id}`, { auth: jwt }],
       ['PATCH', `${LIST}/${made.json.id}`, { auth: jwt, body: {} }],
       ['DELETE', `${LIST}/${made.json.id}`, { auth: SDK_KEY }],
+      ['GET', '/v1/billing/charges?q=chg_test-none', { auth: jwt }],
+      ['GET', '/v1/billing/charges/chg_none/history', { auth: jwt }],
+      ['GET', '/v1/billing/charges.csv?from=2026-01-01&to=2026-02-01', { auth: jwt }],
       ['GET', '/openapi.json', {}],
       ['GET', '/v1/nothing', { auth: SDK_KEY }],
       ['OPTIONS', FEED, {}],
@@ -140,8 +144,16 @@ describe('while the registry is there', () => {
     expect(events.status).toBe(200);
     await kit.sdk('POST', REGISTER, { body: { route_pattern: '/new', method: 'GET', amount: '0.10' } });
     expect(await events.next()).toMatchObject({ event: 'route.created', data: { route_pattern: '/new' } });
+    const charges = await openEvents(
+      relay.port,
+      { Authorization: `Bearer ${await token()}` },
+      '/v1/billing/charges/events',
+    );
+    await charges.until('\nid: ');
+    await kit.ledger.claim(claimOf(1), { owner: 'o', leaseMs: 1000, maxUnsettledPerPayer: 8 });
+    expect(await charges.next()).toMatchObject({ event: 'charge', data: { id: 'chg_test-1', status: 'claimed' } });
     relay.api.endStreams();
-    await events.closed;
+    await Promise.all([events.closed, charges.closed]);
   });
 
   test('attack: what belongs to a connection or claims who is calling does not go on, and our key is not lent', async () => {
