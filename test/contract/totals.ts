@@ -204,6 +204,7 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
       expect(await money('day', { currency: 'USDC' })).toEqual([[0, 'USDC', 1, 100_000n]]);
       for (const step of ['hour', 'day'] as const) {
         expect(await money(step, { network: 'eip155:8453' })).toEqual([[0, 'USD', 1, BIG + 1n]]);
+        expect(await money(step, { routeId: OTHER_ROUTE, network: 'eip155:8453' })).toEqual([[0, 'USD', 1, BIG + 1n]]);
         expect(await money(step, { routeId: OTHER_ROUTE })).toEqual([[0, 'USD', 3, 2n * BIG + 1n + 10n ** 17n]]);
         const spans = [{ step, from: stepOf(begin, step), to: stepOf(end, step) + 1 }];
         const byRoute = (await other.sumsByRoute({ spans })).money.map((each) => [

@@ -225,9 +225,10 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
       DO UPDATE SET charges = t.charges + excluded.charges, amount = t.amount + excluded.amount)`,
       `totalled AS (INSERT INTO ${schema}.charge_totals AS t
         (step, start, route_id, currency, network, asset, asset_decimals, shard, charges, amount)
-      SELECT k.step, k.start, k.route_id, price_currency, network, asset, asset_decimals, $2::int2, count(*), sum(amount)
-      FROM done CROSS JOIN LATERAL (VALUES ('minute', settled_at / 60000, ''), ('hour', settled_at / 3600000, ''),
-        ('day', settled_at / 86400000, ''), ('day', settled_at / 86400000, route_id)) AS k (step, start, route_id)
+      SELECT k.step, k.start, k.route_id, price_currency, k.network, k.asset, asset_decimals, $2::int2, count(*), sum(amount)
+      FROM done CROSS JOIN LATERAL (VALUES ('minute', settled_at / 60000, '', network, asset),
+        ('hour', settled_at / 3600000, '', network, asset), ('day', settled_at / 86400000, '', network, asset),
+        ('day', settled_at / 86400000, route_id, '', '')) AS k (step, start, route_id, network, asset)
       GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7
       ON CONFLICT (step, start, route_id, currency, network, asset, asset_decimals, shard)
       DO UPDATE SET charges = t.charges + excluded.charges, amount = t.amount + excluded.amount)`,

@@ -25,8 +25,8 @@ CREATE TABLE overhead_totals (
   PRIMARY KEY (step, start, bucket)
 );
 
--- Money that moved, written with the charge's settlement: by minute, hour and day over all routes, by day of each route. That of
--- each route by the hour is in `charge_sums`. In shards, as that is.
+-- Money that moved, written with the charge's settlement: by minute, hour and day over all routes; by day of each route, over all
+-- networks and assets (''). That of each route by the hour is in `charge_sums`. In shards, as that is.
 CREATE TABLE charge_totals (
   step text COLLATE "C" NOT NULL CHECK (step IN ('minute', 'hour', 'day')),
   start integer NOT NULL,
@@ -53,7 +53,8 @@ CREATE TABLE totals_sources (
 
 -- What was settled before this version.
 INSERT INTO charge_totals
-SELECT k.step, k.start, k.route_id, s.currency, s.network, s.asset, s.asset_decimals, s.shard, sum(s.charges), sum(s.amount)
+SELECT k.step, k.start, k.route_id, s.currency, k.network, k.asset, s.asset_decimals, s.shard, sum(s.charges), sum(s.amount)
 FROM charge_sums AS s
-CROSS JOIN LATERAL (VALUES ('hour', s.hour, ''), ('day', s.hour / 24, ''), ('day', s.hour / 24, s.route_id)) AS k (step, start, route_id)
+CROSS JOIN LATERAL (VALUES ('hour', s.hour, '', s.network, s.asset), ('day', s.hour / 24, '', s.network, s.asset),
+  ('day', s.hour / 24, s.route_id, '', '')) AS k (step, start, route_id, network, asset)
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8;

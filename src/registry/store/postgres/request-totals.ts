@@ -161,6 +161,10 @@ function createReading({ sql: { schema }, ask }: TotalsDeps): Pick<TotalsStore, 
     WHERE step = $1 AND start = ANY ($2::int4[]) AND route_id = $3 ${filters} GROUP BY start, currency, asset_decimals`;
   const moneyOfRouteByHour = `SELECT hour AS start, currency, asset_decimals, ${SUMMED_MONEY} FROM ${schema}.charge_sums
     WHERE $1::text = 'hour' AND hour = ANY ($2::int4[]) AND route_id = $3 ${filters} GROUP BY hour, currency, asset_decimals`;
+  // A route's days are over all networks: those of one are added up from its hours.
+  const moneyOfRouteByDay = `SELECT hour / 24 AS start, currency, asset_decimals, ${SUMMED_MONEY} FROM ${schema}.charge_sums
+    WHERE $1::text = 'day' AND hour = ANY (ARRAY(SELECT d * 24 + h FROM unnest($2::int4[]) AS d, generate_series(0, 23) AS h))
+      AND route_id = $3 ${filters} GROUP BY 1, currency, asset_decimals`;
   const requestsByRoute = `SELECT route_id, ${SUMMED_COUNTS} FROM ${schema}.request_totals
     WHERE step = $1 AND start >= $2 AND start < $3 AND route_id <> '' GROUP BY route_id`;
   const moneyByRouteByHour = `SELECT route_id, currency, asset_decimals, ${SUMMED_MONEY} FROM ${schema}.charge_sums
@@ -172,7 +176,8 @@ function createReading({ sql: { schema }, ask }: TotalsDeps): Pick<TotalsStore, 
     const { routeId = ALL_ROUTES, currency, network } = query;
     const starts = Array.from({ length: to - from }, (_, at) => from + at);
     const countsAll = network === undefined;
-    const ofMoney = routeId !== ALL_ROUTES && step === 'hour' ? moneyOfRouteByHour : money;
+    const ofRoute = step === 'hour' ? moneyOfRouteByHour : network === undefined ? money : moneyOfRouteByDay;
+    const ofMoney = routeId === ALL_ROUTES ? money : ofRoute;
     const [counted, took, moved] = await Promise.all([
       countsAll ? ask(requests, [step, starts, routeId]) : undefined,
       countsAll && routeId === ALL_ROUTES ? ask(overhead, [step, from, to]) : undefined,

@@ -54,7 +54,7 @@ export function createTotals(db: DatabaseSync): Totals {
       const what = [currency, network, asset, assetDecimals];
       gather(byRouteAndHour, [stepOf(settledAt, 'hour'), routeId, ...what], amount);
       for (const step of TOTALS_STEPS) gather(bySteps, [step, stepOf(settledAt, step), ALL_ROUTES, ...what], amount);
-      gather(bySteps, ['day', stepOf(settledAt, 'day'), routeId, ...what], amount);
+      gather(bySteps, ['day', stepOf(settledAt, 'day'), routeId, currency, '', '', assetDecimals], amount);
     },
     write: () => {
       for (const [state, by] of counts) if (by !== 0) sql.count.run(by, state);

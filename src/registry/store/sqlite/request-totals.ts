@@ -99,7 +99,8 @@ export function createTotalsWrites(db: DatabaseSync): TotalsWrites {
 /** Binds step, first and last number; each step in turn is looked up. */
 const STEPS = `WITH RECURSIVE s (start) AS (SELECT ?2 UNION ALL SELECT start + 1 FROM s WHERE start + 1 < ?3)`;
 /** Amounts of up to 24 digits as two integers that cannot overflow when they are added; longer ones as text. */
-const AMOUNTS = `CAST(sum(CASE WHEN length(amount) <= 24 THEN CAST(substr(amount, -12) AS INTEGER) ELSE 0 END) AS TEXT) AS low,
+const AMOUNTS = `CAST(sum(CASE WHEN length(amount) <= 12 THEN CAST(amount AS INTEGER)
+    WHEN length(amount) <= 24 THEN CAST(substr(amount, -12) AS INTEGER) ELSE 0 END) AS TEXT) AS low,
   CAST(sum(CASE WHEN length(amount) BETWEEN 13 AND 24 THEN CAST(substr(amount, 1, length(amount) - 12) AS INTEGER)
     ELSE 0 END) AS TEXT) AS high, group_concat(CASE WHEN length(amount) > 24 THEN amount END, ' ') AS others, sum(charges) AS charges`;
 
@@ -122,6 +123,13 @@ export function createTotalsReads(db: DatabaseSync): TotalsReads {
        ON ?1 = 'hour' AND t.hour = s.start AND t.route_id = ?4
        WHERE (?5 IS NULL OR currency = ?5) AND (?6 IS NULL OR network = ?6) GROUP BY s.start, currency, asset_decimals`,
     ),
+    // A route's days are over all networks: those of one are added up from its hours.
+    moneyOfRouteByDay: db.prepare(
+      `WITH RECURSIVE s (start) AS (SELECT ?2 * 24 UNION ALL SELECT start + 1 FROM s WHERE start + 1 < ?3 * 24)
+       SELECT s.start / 24 AS start, currency, asset_decimals, ${AMOUNTS} FROM s CROSS JOIN charge_sums AS t
+       ON ?1 = 'day' AND t.hour = s.start AND t.route_id = ?4
+       WHERE (?5 IS NULL OR currency = ?5) AND network = ?6 GROUP BY s.start / 24, currency, asset_decimals`,
+    ),
     requestsByRoute: db.prepare(
       `SELECT route_id, ${SUMMED_COUNTS} FROM request_totals
        WHERE step = ? AND start >= ? AND start < ? AND route_id <> '' GROUP BY route_id`,
@@ -139,7 +147,9 @@ export function createTotalsReads(db: DatabaseSync): TotalsReads {
 
   const moneyOf = ({ step, from, to }: Span, { routeId, currency, network }: TotalsQuery): MoneySum[] => {
     // Minutes of one route are not kept: their rows are none.
-    const statement = routeId !== undefined && step === 'hour' ? sql.moneyOfRouteByHour : sql.money;
+    const ofRoute =
+      step === 'hour' ? sql.moneyOfRouteByHour : network === undefined ? sql.money : sql.moneyOfRouteByDay;
+    const statement = routeId === undefined ? sql.money : ofRoute;
     const values: SQLInputValue[] = [step, from, to, routeId ?? ALL_ROUTES, currency ?? null, network ?? null];
     return statement.all(...values).map((row) => ({
       ...{ step, start: integer(row, 'start'), currency: text(row, 'currency') },

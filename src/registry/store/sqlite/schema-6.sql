@@ -25,8 +25,8 @@ CREATE TABLE overhead_totals (
   PRIMARY KEY (step, start, bucket)
 ) STRICT, WITHOUT ROWID;
 
--- Money that moved, written with the charge's settlement: by minute, hour and day over all routes, by day of each route. That of
--- each route by the hour is in `charge_sums`.
+-- Money that moved, written with the charge's settlement: by minute, hour and day over all routes; by day of each route, over all
+-- networks and assets (''). That of each route by the hour is in `charge_sums`.
 CREATE TABLE charge_totals (
   step TEXT NOT NULL CHECK (step IN ('minute', 'hour', 'day')),
   start INTEGER NOT NULL,
@@ -58,7 +58,7 @@ WITH digits AS (
 ), kept (step, start, route_id, currency, network, asset, asset_decimals, charges, padded) AS (
   SELECT 'hour', hour, '', currency, network, asset, asset_decimals, charges, padded FROM digits
   UNION ALL SELECT 'day', hour / 24, '', currency, network, asset, asset_decimals, charges, padded FROM digits
-  UNION ALL SELECT 'day', hour / 24, route_id, currency, network, asset, asset_decimals, charges, padded FROM digits
+  UNION ALL SELECT 'day', hour / 24, route_id, currency, '', '', asset_decimals, charges, padded FROM digits
 ), p1 AS (
   SELECT step, start, route_id, currency, network, asset, asset_decimals, sum(charges) AS charges,
     sum(CAST(substr(padded, 73, 12) AS INTEGER)) AS d1, sum(CAST(substr(padded, 61, 12) AS INTEGER)) AS d2,
