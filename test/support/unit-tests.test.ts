@@ -18,6 +18,7 @@ describe('the rule for unit tests', () => {
     ['test/gateway/rails/svm/look.test.ts', 'has a chain'],
     ['test/registry/resume.test.ts', 'has a PostgreSQL'],
     ['test/page/pay.test.ts', 'has a browser'],
+    ['test/registry/desk/page.test.ts', 'has the bundler of the desk'],
     ['test/cli/serve.test.ts', 'starts a process through a file that it imports'],
   ])('refuses: %s as a unit test, because it %s', (file) => {
     expect(others).toContain(file);

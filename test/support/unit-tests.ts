@@ -4,18 +4,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 const TEST = path.resolve(import.meta.dirname, '..');
-const PAGE_ASSETS = path.resolve(TEST, '../src/gateway/page/assets.ts');
+/** Modules of `src` that bundle what browsers get, in a process each. */
+const BUNDLERS = ['gateway/page/assets.ts', 'registry/desk/desk-files.ts'].map((name) =>
+  path.resolve(TEST, '../src', name),
+);
 
 /** Folders of `test` that are called as those of `src`. */
 const FOLDERS = ['cli', 'compose', 'config', 'domain', 'gateway', 'host', 'http', 'page', 'registry', 'workers'];
 
-/** Modules by which a test starts something: PostgreSQL and anvil are child processes too, and so is what bundles the page. */
+/** Modules by which a test starts something: PostgreSQL and anvil are child processes too, and so are the bundlers. */
 const STARTERS: ReadonlySet<string> = new Set([
   'node:child_process',
   'node:cluster',
   'litesvm',
   'playwright-core',
-  PAGE_ASSETS,
+  ...BUNDLERS,
 ]);
 
 /** Test files of `FOLDERS` from the root of the repository, and whether the rule takes them. */

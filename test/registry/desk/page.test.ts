@@ -2,6 +2,7 @@
 // which it runs nothing but them, and the hosts under which it is there at all. The page is the real one.
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readDeskFiles } from '../../../src/registry/desk/desk-files.ts';
 import type { DeskSettings } from '../../../src/registry/desk/desk-settings.ts';
 import { openRaw } from '../../support/raw-client.ts';
 import { SETTINGS, startRegistry, type Kit, type Reply } from '../kit.ts';
@@ -18,7 +19,7 @@ let kit: Kit;
 let own: string;
 
 beforeAll(async () => {
-  kit = await startRegistry({ settings: { desk: DESK } });
+  kit = await startRegistry({ settings: { desk: DESK }, readDeskFiles });
   own = `127.0.0.1:${kit.port}`;
 });
 afterAll(() => kit.close());
