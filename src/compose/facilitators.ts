@@ -1,7 +1,7 @@
 // Metrics and readiness of the facilitators of all receivers: for Prometheus and /readyz?verbose. They are third parties
 // and never make the process unready, because free routes have to go on.
 import type { Config } from '../config/config.ts';
-import type { Standing } from '../gateway/rails/x402/facilitator-calls.ts';
+import type { FacilitatorStanding } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Facilitator, ReceiverWay } from '../domain/payment/offer.ts';
 import type { Check } from '../host/admin.ts';
 import type { Metrics } from '../host/metrics.ts';
@@ -14,11 +14,12 @@ export type FacilitatorState = {
 
 export function watchFacilitators(
   config: () => Pick<Config, 'receivers'>,
-  standing: (facilitators: readonly Facilitator[]) => readonly Standing[],
+  standing: (facilitators: readonly Facilitator[]) => readonly FacilitatorStanding[],
   metrics: Metrics,
 ): FacilitatorState {
-  const all = (): readonly Standing[] => standing(waysOf(config()).flatMap(({ facilitators }) => facilitators));
-  const left = (): readonly Standing[] => all().filter(({ open }) => open !== undefined);
+  const all = (): readonly FacilitatorStanding[] =>
+    standing(waysOf(config()).flatMap(({ facilitators }) => facilitators));
+  const left = (): readonly FacilitatorStanding[] => all().filter(({ open }) => open !== undefined);
   metrics.observed(
     'gauge',
     'facilitator_open',

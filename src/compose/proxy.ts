@@ -13,7 +13,7 @@ import type { OwnResponses } from '../gateway/outcome.ts';
 import type { Pay } from '../gateway/pay/pay.ts';
 import { createPage, type Page } from '../gateway/page/document.ts';
 import { createPaywall } from '../gateway/paywall.ts';
-import { createPublicDocuments, type Published } from '../gateway/public-documents.ts';
+import { createPublicDocuments, type PublicationInForce } from '../gateway/public-documents.ts';
 import { createTrust } from '../gateway/trust.ts';
 import type { Current } from '../gateway/routes/current-snapshot.ts';
 import { isPaidInBrowser, NETWORKS, type Rails } from '../gateway/rails/rails.ts';
@@ -49,7 +49,7 @@ type ProxyDeps = {
   /** Rails write ways to pay in a 402, and say in which order. */
   readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
   /** Publication of what is sold. */
-  readonly published: Published;
+  readonly published: PublicationInForce;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;

@@ -4,7 +4,7 @@ import type { ProxyConfig } from '../config/config.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
-import type { Published } from '../gateway/public-documents.ts';
+import type { PublicationInForce } from '../gateway/public-documents.ts';
 import { createRefusals, rememberRefusals } from '../gateway/refusals.ts';
 import type { Current } from '../gateway/routes/current-snapshot.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
@@ -30,7 +30,7 @@ type ChargeBooks = {
 };
 
 /** Publicity of paid routes: in each 402 and to facilitators, and at the origin. */
-type Publicity = { readonly listed: Discovery | undefined; readonly published: Published };
+type Publicity = { readonly listed: Discovery | undefined; readonly published: PublicationInForce };
 
 /** Wrappers that the program that starts a Tollgate puts around parts of it: no configuration can. */
 export type AroundParts = {

@@ -4,12 +4,12 @@
 import type { Verdict } from '../domain/decide.ts';
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
-import { clientGroup, type Addressed } from './client-group.ts';
+import { clientGroup, type AddressedRequest } from './client-group.ts';
 import { createClientSemaphores, type ReleasePlace } from './client-semaphores.ts';
 import { createRefusalLimit } from './refusal-limit.ts';
 
 /** Admits a request; undefined: go on. A ReleasePlace is called once, when the payment was taken or refused. */
-type Admit = (verdict: Verdict, req: Addressed) => Problem | ReleasePlace | undefined;
+type Admit = (verdict: Verdict, req: AddressedRequest) => Problem | ReleasePlace | undefined;
 
 export type AdmissionOptions = {
   /** Requests that present a payment, at a time, until they are forwarded or answered. */
@@ -24,7 +24,7 @@ export type AdmissionOptions = {
 export type Admission = {
   readonly admit: Admit;
   /** A facilitator was asked about a payment of `req` and refused it. */
-  readonly refused: (req: Addressed) => void;
+  readonly refused: (req: AddressedRequest) => void;
 };
 
 const RETRY_SECONDS = 1;
@@ -39,7 +39,7 @@ export function createAdmission(
   const placeOf = createClientSemaphores(paymentsPerClient, trusts);
   let taken = 0;
 
-  const pay = (req: Addressed): Problem | ReleasePlace => {
+  const pay = (req: AddressedRequest): Problem | ReleasePlace => {
     const excess = refusalLimit?.findExcess(clientGroup(req, trusts));
     if (excess !== undefined) return excess;
     if (taken >= payments) {

@@ -6,12 +6,15 @@ import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 
 /** A request with what says where it comes from. */
-export type Addressed = Pick<IncomingMessage, 'headers'> & {
+export type AddressedRequest = Pick<IncomingMessage, 'headers'> & {
   readonly socket: { readonly remoteAddress?: string | undefined };
 };
 
 /** The client of a request. `trusts`: whether an address is that of a trusted proxy. */
-export function clientGroup({ socket, headers }: Addressed, trusts: (address: string | undefined) => boolean): string {
+export function clientGroup(
+  { socket, headers }: AddressedRequest,
+  trusts: (address: string | undefined) => boolean,
+): string {
   let address = socket.remoteAddress ?? '';
   const forwarded = headers['x-forwarded-for'];
   let rest = Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '');

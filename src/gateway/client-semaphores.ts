@@ -1,12 +1,12 @@
 // A semaphore for each client, so that one client cannot take every place. Only clients that hold a place are
 // remembered.
-import { clientGroup, type Addressed } from './client-group.ts';
+import { clientGroup, type AddressedRequest } from './client-group.ts';
 
 /** Gives a place back; it is called once. */
 export type ReleasePlace = () => void;
 
 /** Takes a place for the client of `req`; undefined if that client has none left. */
-export type TakePlace = (req: Addressed) => ReleasePlace | undefined;
+export type TakePlace = (req: AddressedRequest) => ReleasePlace | undefined;
 
 /** A semaphore of `places` for each client; undefined if `places` is 0, which is no limit. */
 export function createClientSemaphores(

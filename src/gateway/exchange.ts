@@ -31,13 +31,13 @@ import { asksForPage } from './negotiation.ts';
 import type { ClientBody, HeldResponse, Phase } from './phase.ts';
 import type { KeptResponse } from './pay/memory.ts';
 import type {
-  ClientGone,
+  ClientAbort,
   End,
   ResponseOutcome,
-  Aside,
+  ResponseCollector,
   PaidOutcome,
   RequestFacts,
-  ResponseHeadSeen,
+  SeenResponseHead,
   ResponseVerdict,
 } from './outcome.ts';
 import type { Permit } from '../domain/decide.ts';
@@ -83,7 +83,7 @@ export class Exchange
   private status: number | undefined;
   private kept: KeptResponse | undefined;
   /** Collects a response that the client does not get; it may go on after the exchange has ended. */
-  private aside: Aside | undefined;
+  private aside: ResponseCollector | undefined;
 
   constructor(context: ExchangeContext, req: IncomingMessage, res: ServerResponse, tunnelHead?: Buffer) {
     this.context = context;
@@ -377,7 +377,7 @@ export class Exchange
   }
 
   /** Ours goes to the client. `aside`: where the upstream's is read into all the same. */
-  private replace(response: ResponseOutcome['response'], aside?: Aside): void {
+  private replace(response: ResponseOutcome['response'], aside?: ResponseCollector): void {
     const gone = this.phase.at === 'keeping';
     this.phase = this.ending('replaced');
     this.status = response.status;
@@ -444,7 +444,7 @@ export class Exchange
   }
 
   /** The client left, and the upstream's response is not needed any more. */
-  private leave({ whole = false, failed = false, upload = this.uploaded() }: Partial<Leaving> = {}): void {
+  private leave({ whole = false, failed = false, upload = this.uploaded() }: Partial<ClientDeparture> = {}): void {
     const { phase, res, status } = this;
     const handedOver = phase.at === 'tunnel' || (phase.at === 'ending' && phase.as === 'delivered');
     const headSent = handedOver || res.headersSent;
@@ -454,7 +454,7 @@ export class Exchange
     this.end({ kind: 'client_gone', status, headSent, failed, upload, asked, kept });
   }
 
-  private uploaded(): ClientGone['upload'] {
+  private uploaded(): ClientAbort['upload'] {
     const { req } = this;
     return !req.complete && req.destroyed && hasBody(req) ? 'broken_off' : 'whole';
   }
@@ -521,7 +521,7 @@ export class Exchange
   }
 }
 
-type Leaving = Pick<ClientGone, 'failed' | 'upload'> & { readonly whole: boolean };
+type ClientDeparture = Pick<ClientAbort, 'failed' | 'upload'> & { readonly whole: boolean };
 
 /** Replaces the upstream's response: `response` goes out when that one, which the client does not get, has ended. */
 function instead(response: OwnResponse, { method }: IncomingMessage, res: ServerResponse): ClientBody {
@@ -533,7 +533,7 @@ function flushHead(response: ClientResponse): void {
 }
 
 /** A defect is no verdict: it is told as one of a settlement is. */
-function ask(charged: PaidOutcome, head: ResponseHeadSeen): ResponseVerdict | Promise<ResponseVerdict> {
+function ask(charged: PaidOutcome, head: SeenResponseHead): ResponseVerdict | Promise<ResponseVerdict> {
   try {
     return charged.beforeResponse(head);
   } catch (error) {

@@ -63,7 +63,7 @@ export type Handler = {
 const RETRY_SECONDS = 1;
 
 /** Objects with which every request of a configuration is handled. */
-type Handling = {
+type HandlerContext = {
   readonly deps: HandlerDeps;
   readonly rules: Rules<IncomingMessage>;
   readonly readTrace: TraceReader;
@@ -71,7 +71,7 @@ type Handling = {
 
 export function createHandler(deps: HandlerDeps): Handler {
   const { options, context } = deps;
-  const handling: Handling = {
+  const handling: HandlerContext = {
     deps,
     rules: {
       policy: options.policy,
@@ -94,7 +94,7 @@ export function createHandler(deps: HandlerDeps): Handler {
   };
 }
 
-function journey(handling: Handling, exchange: Exchange): void {
+function journey(handling: HandlerContext, exchange: Exchange): void {
   const { deps, rules, readTrace } = handling;
   const { options, paywall } = deps;
   const { req, record } = exchange;

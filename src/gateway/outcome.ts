@@ -51,7 +51,7 @@ export type PaidOutcome = {
    * Hears the upstream's final status (or 101) before anything of it reaches the client. A promise holds the response,
    * for as long as a settlement is awaited.
    */
-  readonly beforeResponse: (head: ResponseHeadSeen) => ResponseVerdict | Promise<ResponseVerdict>;
+  readonly beforeResponse: (head: SeenResponseHead) => ResponseVerdict | Promise<ResponseVerdict>;
   /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */
   readonly done: (end: End) => void;
   /** Whether money was taken for the grant; asked after `done`. */
@@ -60,7 +60,7 @@ export type PaidOutcome = {
   readonly tell: (problem: Problem) => Promise<Problem>;
 };
 
-export type ResponseHeadSeen = { readonly status: number; readonly headers: readonly string[] };
+export type SeenResponseHead = { readonly status: number; readonly headers: readonly string[] };
 
 export type ResponseVerdict =
   | {
@@ -71,10 +71,10 @@ export type ResponseVerdict =
       readonly keep?: KeptResponse;
     }
   /** The upstream's response is dropped for this one. */
-  | { readonly kind: 'replace'; readonly response: OwnResponse; readonly keep?: Aside };
+  | { readonly kind: 'replace'; readonly response: OwnResponse; readonly keep?: ResponseCollector };
 
 /** Collects a response that the client does not get; `ended` is told once whether it is whole. */
-export type Aside = { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
+export type ResponseCollector = { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
 
 /** The client went away before anything was charged: no response is sent. */
 export type GoneOutcome = { readonly kind: 'gone'; readonly routeId: string };
@@ -106,7 +106,7 @@ export type End =
     }
   /** The client got a response of ours in place of the upstream's. */
   | { readonly kind: 'replaced'; readonly status: number; readonly upstreamMs: number }
-  | ClientGone
+  | ClientAbort
   /** The client went away before anything was sent upstream. */
   | { readonly kind: 'not_sent' }
   /**
@@ -121,7 +121,7 @@ export type End =
     } & UpstreamFault);
 
 /** The client went away first. */
-export type ClientGone = {
+export type ClientAbort = {
   readonly kind: 'client_gone';
   /** The upstream's, or of what replaced its response; undefined: there was none yet. */
   readonly status: number | undefined;

@@ -82,7 +82,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     const told = expected === undefined ? reason : tell(reason, expected);
     const response =
       shownOn === undefined
-        ? new Demanded(body, bodyBytes, header, told, headers)
+        ? new DemandResponse(body, bodyBytes, header, told, headers)
         : shownOn({ offer, ways, required: header, publicOrigin, path, reason }, headers);
     const id = joinChargeId(chargeId);
     const outcome = 'payment_required';
@@ -176,7 +176,7 @@ function nothingToOffer(): Problem {
 }
 
 /** A 402. A class, because every unpaid request makes one, and hardly any needs its headers but as lines. */
-class Demanded implements OwnResponse {
+class DemandResponse implements OwnResponse {
   readonly status = 402;
   readonly body: string;
   readonly bodyBytes: number;

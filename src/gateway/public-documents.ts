@@ -7,24 +7,32 @@ import { namesTag } from '../host/entity-tag.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import type { RequestFacts, ResponseOutcome } from './outcome.ts';
 
-type Asked = Pick<RequestFacts, 'method' | 'path' | 'publicOrigin'> & {
+type DocumentRequest = Pick<RequestFacts, 'method' | 'path' | 'publicOrigin'> & {
   readonly req: Pick<IncomingMessage, 'headers'>;
 };
 
 /** Answers a request for a document. Undefined: it is for something else. `not_ready`: no document was made yet. */
-export type PublicDocumentsAnswer = (asked: Asked) => ResponseOutcome | 'not_ready' | undefined;
+export type PublicDocumentsAnswer = (asked: DocumentRequest) => ResponseOutcome | 'not_ready' | undefined;
 
 /** The publication in force: read at each request. */
-export type Published = { readonly publication: Publication | undefined };
+export type PublicationInForce = { readonly publication: Publication | undefined };
 
-type Written = { readonly tag: string; readonly whole: ResponseOutcome; readonly unmodified: ResponseOutcome };
-type WrittenBoth = { readonly of: Publication; readonly openapi: Written; readonly llms: Written };
+type DocumentResponses = {
+  readonly tag: string;
+  readonly whole: ResponseOutcome;
+  readonly unmodified: ResponseOutcome;
+};
+type PublicationResponses = {
+  readonly of: Publication;
+  readonly openapi: DocumentResponses;
+  readonly llms: DocumentResponses;
+};
 
 /** Origins by which clients call one API: a Host that is made up pushes out no more than these. */
 const ORIGINS = 4;
 
-export function createPublicDocuments(published: Published): PublicDocumentsAnswer {
-  const written = new LRUCache<string, WrittenBoth>({ max: ORIGINS });
+export function createPublicDocuments(published: PublicationInForce): PublicDocumentsAnswer {
+  const written = new LRUCache<string, PublicationResponses>({ max: ORIGINS });
   return (asked) => {
     const { method, path } = asked;
     if (path !== OPENAPI_PATH && path !== LLMS_PATH) return undefined;
@@ -40,7 +48,7 @@ export function createPublicDocuments(published: Published): PublicDocumentsAnsw
   };
 }
 
-function write(publication: Publication, origin: string): WrittenBoth {
+function write(publication: Publication, origin: string): PublicationResponses {
   const { openapi, llms } = renderPublication(publication, origin);
   // Origins have one document each: a tag names both, and needs no look at the text.
   const tag = `"${publication.digest}-${Buffer.from(origin).toString('base64url')}"`;
@@ -51,7 +59,7 @@ function write(publication: Publication, origin: string): WrittenBoth {
   };
 }
 
-function respondWith(text: string, type: string, tag: string): Written {
+function respondWith(text: string, type: string, tag: string): DocumentResponses {
   const caching = ['Cache-Control', 'public, max-age=300', 'Access-Control-Allow-Origin', '*', 'ETag', tag];
   const headers = ['Content-Type', type, ...caching];
   const bodyBytes = Buffer.byteLength(text);

@@ -6,7 +6,7 @@ import { HELD_BYTES } from './receive.ts';
 import { appendText, textElement, trimText } from './text.ts';
 import { button, element } from './view.ts';
 
-export type Shown = {
+export type ShownAnswer = {
   readonly type: string;
   readonly name: string;
   /** Of the whole answer. */
@@ -18,14 +18,14 @@ export type Shown = {
 
 /** What can be shown of an answer that came. */
 export async function shownOf(
-  { type, name }: Pick<Shown, 'type' | 'name'>,
-  { size, blob }: Pick<Shown, 'size' | 'blob'>,
-): Promise<Shown> {
+  { type, name }: Pick<ShownAnswer, 'type' | 'name'>,
+  { size, blob }: Pick<ShownAnswer, 'size' | 'blob'>,
+): Promise<ShownAnswer> {
   const bytes = size <= HELD_BYTES ? new Uint8Array(await blob.arrayBuffer()) : undefined;
   return { type, name, size, blob, bytes };
 }
 
-export function answerSection(title: string, shown: Shown): HTMLElement {
+export function answerSection(title: string, shown: ShownAnswer): HTMLElement {
   const { type, name, size, blob, bytes } = shown;
   const media = mediaOf(type);
   const place = kindOf(type) === 'place' && bytes !== undefined ? placeOf(decoderOf(type).decode(bytes)) : undefined;
@@ -46,7 +46,7 @@ function section(title: string, children: readonly HTMLElement[]): HTMLElement {
   return element('section', { class: 'answer stack', 'aria-labelledby': 'answer' }, heading, ...children);
 }
 
-function content({ type, bytes, size }: Shown, url: string): HTMLElement {
+function content({ type, bytes, size }: ShownAnswer, url: string): HTMLElement {
   if (size === 0) return element('p', {}, 'The answer is empty.');
   if (bytes === undefined) return element('p', {}, 'The answer is too large to be shown here.');
   const kind = kindOf(type);

@@ -1,15 +1,15 @@
 // From a signed payment to its answer. The payment is kept before it is sent, and sent again as it is until the whole
 // answer is here. Then the answer is kept in its place. Nothing in here signs anything.
 import type { PageData } from '../domain/payment/page-data.ts';
-import { answerSection, liveAnswer, shownOf, type LiveAnswer, type Shown } from './answer.ts';
+import { answerSection, liveAnswer, shownOf, type LiveAnswer, type ShownAnswer } from './answer.ts';
 import { withChargeId } from './charge-id.ts';
-import { fromBase64, toBase64, type Kept, type TabAnswer, type TabPayment, type PaidReceipt } from './kept.ts';
+import { fromBase64, toBase64, type TabStore, type TabAnswer, type TabPayment, type PaidReceipt } from './kept.ts';
 import { isText, kindOf, sizeOf } from './kinds.ts';
 import { LOST, type ToldProblem } from './problem.ts';
-import { receive, type Received } from './receive.ts';
+import { receive, type ReceivedBody } from './receive.ts';
 import { receiptNodes, supportLink } from './receipt.ts';
 import { isSameWay, money, type Accept } from './required.ts';
-import { sendPayment, type AnswerHead, type Begun, type PriceTold } from './send.ts';
+import { sendPayment, type AnswerHead, type AnswerStream, type PriceDemand } from './send.ts';
 import type { Action, View } from './view.ts';
 import { secondsUntilAsked } from './wait.ts';
 import { answeredWords, failedWords, inWords, laterWords, UNREADABLE_PLACE } from './words.ts';
@@ -23,11 +23,11 @@ const LIVE_AFTER_MS = 400;
 export type DeliveryDeps = {
   readonly data: PageData;
   readonly view: View;
-  readonly kept: Kept;
+  readonly kept: TabStore;
   /** Puts an answer on the page, in the place of the one before. `isPaid`: money was taken, and the page says so. */
   readonly place: (answer: HTMLElement | undefined, isPaid?: boolean) => void;
   /** A payment gets nothing more: something else is asked for. */
-  readonly demanded: (payment: TabPayment, told: PriceTold) => void;
+  readonly demanded: (payment: TabPayment, told: PriceDemand) => void;
   /** Somebody wants to pay anew. */
   readonly anew: () => void;
 };
@@ -82,7 +82,7 @@ export class Delivery {
 
   // The answer, as it comes.
 
-  private async receive(payment: TabPayment, begun: Begun, asked: number): Promise<void> {
+  private async receive(payment: TabPayment, begun: AnswerStream, asked: number): Promise<void> {
     const { head } = begun;
     const live = liveAnswer(head.type, () => receiving.stop());
     const receiving = receive(begun, (piece, size) => {
@@ -120,7 +120,12 @@ export class Delivery {
   }
 
   /** Part of an answer: stopped by a click, or broken off. */
-  private async cutOff(payment: TabPayment, head: AnswerHead, received: Received, shown: Shown): Promise<void> {
+  private async cutOff(
+    payment: TabPayment,
+    head: AnswerHead,
+    received: ReceivedBody,
+    shown: ShownAnswer,
+  ): Promise<void> {
     const { accept } = payment;
     const receipt = receiptOf(payment, head);
     const isStopped = received.end === 'stopped';
@@ -191,7 +196,7 @@ export class Delivery {
     place(undefined, isCharged);
   }
 
-  private async finish(payment: TabPayment, head: AnswerHead, shown: Shown): Promise<void> {
+  private async finish(payment: TabPayment, head: AnswerHead, shown: ShownAnswer): Promise<void> {
     const receipt = receiptOf(payment, head);
     // A request that was not charged, or failed after it was, can be sent again with the same payment.
     if (receipt === undefined || head.status >= 500) return this.unfinished(payment, head, shown);
@@ -202,7 +207,7 @@ export class Delivery {
   }
 
   /** False: the answer is on the page alone. */
-  private keep(record: TabAnswer, { bytes }: Shown): boolean {
+  private keep(record: TabAnswer, { bytes }: ShownAnswer): boolean {
     const { kept } = this.deps;
     const isSmall = bytes !== undefined && bytes.length <= KEPT_BYTES;
     const isKept = isSmall && kept.write({ ...record, body: toBase64(bytes) });
@@ -211,7 +216,7 @@ export class Delivery {
     return isKept;
   }
 
-  private unfinished(payment: TabPayment, head: AnswerHead, shown: Shown): void {
+  private unfinished(payment: TabPayment, head: AnswerHead, shown: ShownAnswer): void {
     const { accept } = payment;
     const receipt = receiptOf(payment, head);
     const isPlace = kindOf(head.type) === 'place';
@@ -235,7 +240,7 @@ export class Delivery {
     this.showAnswer(record, shown, [`${paid} It is shown again without a new payment.`]);
   }
 
-  private showAnswer(record: TabAnswer, shown: Shown | undefined, sentences: readonly string[]): void {
+  private showAnswer(record: TabAnswer, shown: ShownAnswer | undefined, sentences: readonly string[]): void {
     const { view, place, anew, data } = this.deps;
     const { accept, receipt, status, type } = record;
     view.showCard({
@@ -253,7 +258,7 @@ export class Delivery {
 function recordOf(
   { accept }: TabPayment,
   { status, type, name }: AnswerHead,
-  { size }: Shown,
+  { size }: ShownAnswer,
   receipt: PaidReceipt | undefined,
 ): TabAnswer {
   return { kind: 'answer', accept, receipt, status, type, name, size, body: null };

@@ -3,8 +3,8 @@
 import { Delivery, type DeliveryDeps } from './delivery.ts';
 import { findWallets } from './evm/wallet.ts';
 import type { TabPayment } from './kept.ts';
-import { isSameWay, money, readChoices, shownChoices, type Choice, type Offered } from './required.ts';
-import { askPrice, type PriceTold } from './send.ts';
+import { isSameWay, money, readChoices, shownChoices, type Choice, type PricedWay } from './required.ts';
+import { askPrice, type PriceDemand } from './send.ts';
 import { element, facts, short, type Action, type Card } from './view.ts';
 import { noWalletCard, programCard } from './no-wallet.ts';
 import { faultOf, type Wallet } from './wallet.ts';
@@ -13,15 +13,15 @@ import { demandWords, faultWords, unpaidWords } from './words.ts';
 /** For so long the first wallet is waited for; others are found later all the same. */
 const WALLETS_MS = 400;
 
-type Connected = { readonly wallet: Wallet; readonly account: string };
+type ConnectedWallet = { readonly wallet: Wallet; readonly account: string };
 
 export class Flow {
   private readonly deps: Pick<DeliveryDeps, 'data' | 'view' | 'kept' | 'place'>;
   private readonly delivery: Delivery;
   private wallets: readonly Wallet[] = [];
-  private choices: readonly Offered[];
-  private choice: Offered | undefined;
-  private paired: Connected | undefined;
+  private choices: readonly PricedWay[];
+  private choice: PricedWay | undefined;
+  private paired: ConnectedWallet | undefined;
   /** Of the paired account; undefined: not known. */
   private balance: bigint | undefined;
   /** `start` and `ready`: a wallet that comes or changes is shown at once, because nothing is under way. */
@@ -222,7 +222,7 @@ export class Flow {
   }
 
   /** What is asked for now, in the same way; undefined: that is not offered any more. */
-  private takeOver({ header }: PriceTold, way: Offered['way']): Choice | undefined {
+  private takeOver({ header }: PriceDemand, way: PricedWay['way']): Choice | undefined {
     const choices = readChoices(header, this.deps.data);
     this.choices = choices;
     const now = choices.find((each) => isSameWay(each.way, way));
@@ -232,7 +232,7 @@ export class Flow {
 
   // 4 What the delivery cannot settle by itself.
 
-  private demanded({ accept }: TabPayment, told: PriceTold): void {
+  private demanded({ accept }: TabPayment, told: PriceDemand): void {
     const way = this.deps.data.ways.find((each) => isSameWay(each, accept));
     const now = way === undefined ? undefined : this.takeOver(told, way);
     const words = demandWords(told, accept.amount, now);

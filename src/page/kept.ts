@@ -27,7 +27,7 @@ export type TabAnswer = {
 /** `transaction`: undefined if the server did not say it. `charge`: undefined if the page cannot be sure of the id. */
 export type PaidReceipt = { readonly transaction: string | undefined; readonly charge: string | undefined };
 
-export type Kept = {
+export type TabStore = {
   readonly read: () => TabPayment | TabAnswer | undefined;
   /** False: this browser keeps nothing. */
   readonly write: (value: TabPayment | TabAnswer) => boolean;
@@ -36,7 +36,7 @@ export type Kept = {
 
 type Address = { readonly pathname: string; readonly search: string };
 
-export function createKept({ pathname, search }: Address): Kept {
+export function createKept({ pathname, search }: Address): TabStore {
   const key = `tollgate 1 ${pathname}${search}`;
   return {
     read: () => {

@@ -1,7 +1,7 @@
 // What people without a wallet in this browser are offered. On a phone: links that open this address in the browser of
 // a wallet. At a desk: what to install. If no way is one that a page can ask a wallet for: the lines for programs. Only
 // links: nothing is loaded from there.
-import type { Offered } from './required.ts';
+import type { PricedWay } from './required.ts';
 import { address } from './send.ts';
 import { showPrograms } from './programs.ts';
 import { copyButton, element, type Card } from './view.ts';
@@ -44,7 +44,7 @@ const APPS: readonly App[] = [
   { name: 'Rainbow', link: (url) => `https://rnbwapp.com/dapp?url=${written(url)}` },
 ];
 
-export function noWalletCard(choices: readonly Offered[]): Card {
+export function noWalletCard(choices: readonly PricedWay[]): Card {
   const actions = [{ says: 'Look for a wallet again', run: () => location.reload() }];
   const code = element('code', {}, address());
   const copy = [element('p', { class: 'place' }, code), copyButton(code, 'Copy this address')];

@@ -1,11 +1,11 @@
 // Reads an answer as it comes. This tab holds at most 5 MiB of it: what is more goes to the browser's store of blobs, from
 // where it can be saved, and of events, which have no end, the rest is counted and shown only.
 import { kindOf, type AnswerKind } from './kinds.ts';
-import type { Begun } from './send.ts';
+import type { AnswerStream } from './send.ts';
 
 export const HELD_BYTES = 5 * 1024 * 1024;
 
-export type Received = {
+export type ReceivedBody = {
   readonly end: 'whole' | 'stopped' | 'broken';
   /** All bytes that came. */
   readonly size: number;
@@ -13,20 +13,20 @@ export type Received = {
   readonly blob: Blob;
 };
 
-export type Receiving = {
-  readonly done: Promise<Received>;
+export type BodyDownload = {
+  readonly done: Promise<ReceivedBody>;
   readonly stop: () => void;
 };
 
 /** `came`: told of each piece, and of the bytes so far. */
 export function receive(
-  { head: { type }, body }: Begun,
+  { head: { type }, body }: AnswerStream,
   came: (piece: Uint8Array<ArrayBuffer>, size: number) => void,
-): Receiving {
+): BodyDownload {
   const reader = body?.getReader();
   const holder = createHolder(kindOf(type), type);
   let isStopped = false;
-  const read = async (): Promise<Received> => {
+  const read = async (): Promise<ReceivedBody> => {
     let size = 0;
     try {
       for (;;) {

@@ -13,11 +13,11 @@ export type Accept = {
 };
 
 /** A way as the page shows it. */
-export type Offered = { readonly way: PageWay; readonly accept: Pick<Accept, 'amount'> };
+export type PricedWay = { readonly way: PageWay; readonly accept: Pick<Accept, 'amount'> };
 /** A way as a 402 asks for it now. */
-export type Choice = Offered & { readonly accept: Accept };
+export type Choice = PricedWay & { readonly accept: Accept };
 
-export function shownChoices({ ways }: PageData): readonly Offered[] {
+export function shownChoices({ ways }: PageData): readonly PricedWay[] {
   return ways.map((way) => ({ way, accept: way }));
 }
 

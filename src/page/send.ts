@@ -5,18 +5,18 @@ import { isPassing, LOST, readProblem, type ToldProblem } from './problem.ts';
 import { readBase64Json } from './required.ts';
 
 /** `header`: the PAYMENT-REQUIRED of a 402. `reason`: one word. `because`: a facilitator's word, or what was expected. */
-export type PriceTold = {
+export type PriceDemand = {
   readonly kind: 'demand';
   readonly header: string | null;
   readonly reason: string;
   readonly because: string;
 };
 /** The same request may be sent again. */
-export type Later = { readonly kind: 'later'; readonly problem: ToldProblem };
+export type TemporaryProblem = { readonly kind: 'later'; readonly problem: ToldProblem };
 /** A problem of the server's own that asking again does not end. */
-export type Failed = { readonly kind: 'failed'; readonly problem: ToldProblem };
+export type LastingProblem = { readonly kind: 'failed'; readonly problem: ToldProblem };
 /** The service answers; the body is still to be read. */
-export type Begun = {
+export type AnswerStream = {
   readonly kind: 'answer';
   readonly head: AnswerHead;
   readonly body: ReadableStream<Uint8Array> | null;
@@ -30,11 +30,13 @@ export type AnswerHead = {
   readonly transaction: string | undefined;
 };
 /** A redirect that the server did not name: where it leads no page can know. */
-export type Elsewhere = { readonly kind: 'elsewhere' };
+export type OpaqueRedirect = { readonly kind: 'elsewhere' };
 /** The page costs nothing for the moment. */
-export type Free = { readonly kind: 'free' };
+export type FreePage = { readonly kind: 'free' };
 
-export async function sendPayment(header: string): Promise<PriceTold | Later | Failed | Begun | Elsewhere> {
+export async function sendPayment(
+  header: string,
+): Promise<PriceDemand | TemporaryProblem | LastingProblem | AnswerStream | OpaqueRedirect> {
   try {
     const response = await ask({ 'PAYMENT-SIGNATURE': header, 'Tollgate-Page': '1' });
     if (response.type === 'opaqueredirect') return { kind: 'elsewhere' };
@@ -51,7 +53,7 @@ export async function sendPayment(header: string): Promise<PriceTold | Later | F
 
 /** What it costs now. `serverMs`: the server's time then. */
 export async function askPrice(): Promise<{
-  readonly told: PriceTold | Later | Failed | Free;
+  readonly told: PriceDemand | TemporaryProblem | LastingProblem | FreePage;
   readonly serverMs: number;
 }> {
   try {
@@ -78,7 +80,7 @@ export function address(): string {
 async function readOwn(
   response: Response,
   transaction: string | undefined,
-): Promise<PriceTold | Later | Failed | undefined> {
+): Promise<PriceDemand | TemporaryProblem | LastingProblem | undefined> {
   const { status, headers } = response;
   const header = headers.get('payment-required');
   if (status === 402 && header !== null) {

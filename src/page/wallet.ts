@@ -1,6 +1,6 @@
 // A wallet as the page asks it, whatever chains it is for. Each of its refusals has a word, so that people are told
 // what to do.
-import type { Choice, Offered } from './required.ts';
+import type { Choice, PricedWay } from './required.ts';
 
 export type Wallet = {
   readonly id: string;
@@ -10,10 +10,10 @@ export type Wallet = {
   /** Asks for an account. `anew`: lets people choose another one. */
   readonly connect: (anew: boolean) => Promise<string>;
   /** Whether it is on the network of `choice`. */
-  readonly isOn: (choice: Offered) => Promise<boolean>;
-  readonly switchTo: (choice: Offered) => Promise<void>;
+  readonly isOn: (choice: PricedWay) => Promise<boolean>;
+  readonly switchTo: (choice: PricedWay) => Promise<void>;
   /** In the smallest unit; undefined: it cannot say. */
-  readonly balance: (choice: Offered, account: string) => Promise<bigint | undefined>;
+  readonly balance: (choice: PricedWay, account: string) => Promise<bigint | undefined>;
   /** `nowMs`: the time of the server. */
   readonly sign: (choice: Choice, account: string, nowMs: number) => Promise<WalletSignature>;
   /** Called when account or network are others than before. */

@@ -1,9 +1,9 @@
 // The words for what may come between people and an answer, and the tone of each. The flow offers what can be done:
 // every card has a way on.
-import { meaningOf, type RefusedBecause } from './evm/words.ts';
-import { money, type Offered } from './required.ts';
+import { meaningOf, type RefusalCause } from './evm/words.ts';
+import { money, type PricedWay } from './required.ts';
 import type { ToldProblem } from './problem.ts';
-import type { PriceTold } from './send.ts';
+import type { PriceDemand } from './send.ts';
 import type { Card } from './view.ts';
 import type { WalletFault } from './wallet.ts';
 
@@ -16,7 +16,7 @@ const KEPT = 'Your signed payment is kept in this tab and sent again as it is: i
 export function faultWords(
   { kind, message }: WalletFault,
   asked: 'account' | 'network' | 'signature',
-  { way }: Offered,
+  { way }: PricedWay,
 ): Words {
   const nothing = asked === 'signature' ? [NOTHING] : [];
   switch (kind) {
@@ -60,7 +60,7 @@ export function faultWords(
 }
 
 /** Of a 402 to a payment. `now`: what the same way costs now. */
-export function demandWords({ reason, because }: PriceTold, signed: string, now: Offered | undefined): Words {
+export function demandWords({ reason, because }: PriceDemand, signed: string, now: PricedWay | undefined): Words {
   if (reason === 'payment_already_used')
     return {
       mood: 'warn',
@@ -79,7 +79,7 @@ export function demandWords({ reason, because }: PriceTold, signed: string, now:
   return { mood: 'warn', headline: 'The payment was not taken', sentences };
 }
 
-const REFUSED: Readonly<Record<Exclude<RefusedBecause, 'other'>, Words>> = {
+const REFUSED: Readonly<Record<Exclude<RefusalCause, 'other'>, Words>> = {
   too_little: {
     mood: 'warn',
     headline: 'Too little money',

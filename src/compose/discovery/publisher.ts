@@ -4,12 +4,12 @@
 import type { Config } from '../../config/config.ts';
 import type { MadePublication, Publication } from '../../domain/discovery/publication.ts';
 import type { Current } from '../../gateway/routes/current-snapshot.ts';
-import type { Published } from '../../gateway/public-documents.ts';
+import type { PublicationInForce } from '../../gateway/public-documents.ts';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { countLeftOut, makePublication, publicationWarnings, publishingOf } from './publication.ts';
 
-export type Publisher = Published & {
+export type Publisher = PublicationInForce & {
   /** Makes it anew for the configuration in force, and says what is public. */
   readonly refresh: () => void;
   /** Makes it anew if something changed. */

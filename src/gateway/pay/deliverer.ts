@@ -3,7 +3,7 @@
 import type { Charge, KeptAnswer } from '../../domain/payment/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import { PROBLEMS } from '../../domain/problem.ts';
-import type { ClientGone, End, Grant, ResponseVerdict } from '../outcome.ts';
+import type { ClientAbort, End, Grant, ResponseVerdict } from '../outcome.ts';
 import { KeptResponse, type Replays, type ResponseMemory } from './memory.ts';
 import type { Lease } from './lease.ts';
 import type { Payment, PayOutcome } from './payment.ts';
@@ -113,7 +113,7 @@ function deliveryEvent(outcome: End, upstream: Upstream): ChargeEvent {
   }
 }
 
-function eventOfGone(gone: ClientGone, upstream: Upstream): ChargeEvent {
+function eventOfGone(gone: ClientAbort, upstream: Upstream): ChargeEvent {
   const { status, headSent: sent, upload, failed, asked, kept } = gone;
   if (!asked) return undelivered('not_asked', false);
   if (status !== undefined && !isUsable(status)) return upstreamFailed(status, false);

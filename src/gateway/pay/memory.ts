@@ -108,11 +108,15 @@ export type Replays = {
 
 const REPLAY_MS = 60_000;
 
-type Remembered = PresentedRequest & { readonly until: number; readonly kept: KeptResponse; readonly replay: Replay };
+type RememberedResponse = PresentedRequest & {
+  readonly until: number;
+  readonly kept: KeptResponse;
+  readonly replay: Replay;
+};
 
 export function createReplays(schedule: Schedule, monotonic: () => number): Replays {
   // In the order in which they were added, which is that in which they end.
-  const remembered = new Map<string, Remembered>();
+  const remembered = new Map<string, RememberedResponse>();
   let waiting = false;
 
   const sweep = (): void => {

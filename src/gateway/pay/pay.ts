@@ -17,7 +17,7 @@ import type { RailOffer, Way } from '../../domain/payment/way.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { ResponseOutcome, RequestFacts, OwnResponses } from '../outcome.ts';
-import type { Presented, Rail, Refusal, Verification } from '../rails/rail.ts';
+import type { PresentedPayment, Rail, Refusal, Verification } from '../rails/rail.ts';
 import type { OwnAuthorities } from './charged-responses.ts';
 import { createDeliverer } from './deliverer.ts';
 import { createKnownPayments, type KnownPayments } from './known-payments.ts';
@@ -33,13 +33,13 @@ import { createResumer, type Resumer } from './resumer.ts';
 import { createSettler, type Settler } from './settler.ts';
 
 /** `offer`: or why the route cannot be paid now. */
-type Payable = {
+type PaymentRequest = {
   readonly route: Route;
   readonly offer: Offer | Problem;
   readonly caller: Caller;
   readonly credential: Credential;
 };
-export type Pay = (payable: Payable, facts: RequestFacts) => Promise<PayOutcome>;
+export type Pay = (payable: PaymentRequest, facts: RequestFacts) => Promise<PayOutcome>;
 
 /** What payments are taken with: `createPay` gives each of its parts what that part uses. */
 export type PayDeps = OwnResponses & {
@@ -137,7 +137,7 @@ export function createPay(deps: PayDeps): Pay {
   };
 }
 
-function whatIsShown({ sha256 }: Presented, { method, target }: RequestFacts): PresentedRequest {
+function whatIsShown({ sha256 }: PresentedPayment, { method, target }: RequestFacts): PresentedRequest {
   return { credentialSha256: sha256, method, targetSha256: hash('sha256', target) };
 }
 
@@ -155,7 +155,7 @@ async function answerFailed(
 }
 
 /** Verifies a payment; undefined if another spelling of it is being verified. */
-type VerifyOnce = (presented: Presented, agreement: Agreement) => Promise<Verification> | undefined;
+type VerifyOnce = (presented: PresentedPayment, agreement: Agreement) => Promise<Verification> | undefined;
 
 /** Makes one call at a time for a payment, shared by all requests that present it in the same spelling. */
 function createVerifier(rail: Rail): VerifyOnce {
@@ -341,7 +341,7 @@ type Agreement = {
 export function agreementOf(
   { quotes, listingOf }: Pick<OwnResponses, 'quotes' | 'listingOf'>,
   current: Offer,
-  { chargeId, way }: Presented,
+  { chargeId, way }: PresentedPayment,
   facts: RequestFacts,
 ): Agreement | QuoteMismatch | Refusal {
   if ('reason' in way) return way;

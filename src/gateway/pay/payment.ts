@@ -5,14 +5,14 @@ import type { Offer, Receiver } from '../../domain/payment/offer.ts';
 import type { Problem } from '../../domain/problem.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import type { GoneOutcome, PaidOutcome, RequestFacts, ResponseOutcome } from '../outcome.ts';
-import type { Presented } from '../rails/rail.ts';
+import type { PresentedPayment } from '../rails/rail.ts';
 
 /** One payment on its way. */
 export type Payment = {
   readonly route: Route;
   /** What the route costs now, or why it cannot be paid now: what was paid for before is served all the same. */
   readonly offer: Offer | Problem;
-  readonly presented: Presented;
+  readonly presented: PresentedPayment;
   readonly facts: RequestFacts;
   /** What the ledger asks of a request that presents a payment again. */
   readonly shown: PresentedRequest;

@@ -19,8 +19,8 @@ type RecorderDeps = {
 };
 
 /** Owner of a charge in whose name a change is made: a request, or the reconciler. */
-type Owned = { readonly owner: string };
-type Presenting = Owned & { readonly presented: { readonly key: PaymentKey } };
+type ChargeOwner = { readonly owner: string };
+type PaymentOwner = ChargeOwner & { readonly presented: { readonly key: PaymentKey } };
 
 export type Recorder = {
   /** Counts how a presented payment ended. */
@@ -28,12 +28,12 @@ export type Recorder = {
   /** Makes the name of a change, for a change that is tried in two ways. */
   readonly newId: () => string;
   /** Claims once. A claim without an answer may have been written: it rejects, and is given back later. */
-  readonly claim: (payment: Presenting, claim: Claim, options: ClaimOptions) => Promise<Claimed>;
+  readonly claim: (payment: PaymentOwner, claim: Claim, options: ClaimOptions) => Promise<Claimed>;
   /** Makes a change, tried once: it rejects if the ledger cannot say. */
-  readonly change: (owned: Owned, id: string, event: ChargeEvent, changeId?: string) => Promise<Advanced>;
+  readonly change: (owned: ChargeOwner, id: string, event: ChargeEvent, changeId?: string) => Promise<Advanced>;
   /** Makes a change, tried twice: the second time the ledger recognises the first. */
   readonly changeTwice: (
-    owned: Owned,
+    owned: ChargeOwner,
     id: string,
     event: ChargeEvent,
     changeId?: string,
@@ -43,7 +43,7 @@ export type Recorder = {
    * which may have been written all the same: then this one is told as that one.
    */
   readonly changeUntilWritten: (
-    owned: Owned,
+    owned: ChargeOwner,
     id: string,
     event: ChargeEvent,
     changeId?: string,
@@ -52,7 +52,7 @@ export type Recorder = {
    * Releases a charge for which nothing was sent, however far it came: also if its last change has no certain end.
    * `unasked`: the upstream was away as well, so the claim does not count.
    */
-  readonly release: (owned: Owned, charge: Charge, reason: string, unasked?: true) => Promise<void>;
+  readonly release: (owned: ChargeOwner, charge: Charge, reason: string, unasked?: true) => Promise<void>;
   /** Waits for `written`, two seconds unless `ms` says otherwise; undefined after that: then the ledger is away. */
   readonly within: <T>(written: Promise<T>, ms?: number) => Promise<T | undefined>;
 };
@@ -90,7 +90,7 @@ const WRITTEN_MS = 2_000;
 
 async function changeTwice(
   { ledger, log, chargeLog }: RecorderDeps,
-  { owner }: Owned,
+  { owner }: ChargeOwner,
   id: string,
   event: ChargeEvent,
   changeId: string,
@@ -133,7 +133,7 @@ async function retry<T>(
 
 function changeUntilWritten(
   deps: RecorderDeps,
-  { owner }: Owned,
+  { owner }: ChargeOwner,
   id: string,
   event: ChargeEvent,
   changeId: string,
@@ -152,7 +152,7 @@ function changeUntilWritten(
 
 async function release(
   deps: RecorderDeps,
-  { owner }: Owned,
+  { owner }: ChargeOwner,
   { id }: Pick<Charge, 'id'>,
   reason: string,
   unasked?: true,
@@ -174,7 +174,7 @@ const LONGEST_PAUSE_MS = 30_000;
 const ANSWERS = 6;
 
 /** Gives a claim back as soon as it is seen. */
-async function giveBackLater(deps: RecorderDeps, payment: Presenting): Promise<void> {
+async function giveBackLater(deps: RecorderDeps, payment: PaymentOwner): Promise<void> {
   // A write that is on its way to a ledger elsewhere may arrive after the first answers.
   let pauseMs = FIRST_PAUSE_MS;
   for (let answers = 0; answers < ANSWERS; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {

@@ -9,7 +9,7 @@ import type { RailOffer, Receipt } from '../../domain/payment/way.ts';
 import type { Charged } from '../../domain/payment/whereabouts.ts';
 import type { Problem } from '../../domain/problem.ts';
 import type { Log } from '../../host/log.ts';
-import type { Aside, PaidOutcome, ResponseOutcome, ResponseVerdict } from '../outcome.ts';
+import type { ResponseCollector, PaidOutcome, ResponseOutcome, ResponseVerdict } from '../outcome.ts';
 import type { Rail, Refusal } from '../rails/rail.ts';
 import { isCharged, type OwnAuthorities } from './charged-responses.ts';
 import { grantOf, keptAnswer, type Deliverer } from './deliverer.ts';
@@ -62,11 +62,11 @@ const REMEMBERED_MS = 3_600_000;
 const REMEMBERED_PAYERS = 10_000;
 const LEAVINGS = 3;
 
-type Remembered = { readonly leavings: number; readonly settlesFirst: boolean; readonly until: number };
+type RememberedPayer = { readonly leavings: number; readonly settlesFirst: boolean; readonly until: number };
 
 export function createSettleModes(monotonic: () => number, remembered = REMEMBERED_PAYERS): SettleModes {
-  const payers = new LRUCache<string, Remembered>({ maxSize: remembered, sizeCalculation: () => 1 });
-  const known = (payer: string): Remembered | undefined => {
+  const payers = new LRUCache<string, RememberedPayer>({ maxSize: remembered, sizeCalculation: () => 1 });
+  const known = (payer: string): RememberedPayer | undefined => {
     const seen = payers.get(payer);
     return seen !== undefined && seen.until > monotonic() ? seen : undefined;
   };
@@ -217,7 +217,7 @@ function isSafe({ request: { method } }: Charge): boolean {
 
 /** Collects the upstream's response while the client gets another one; `answer` resolves with it if it is whole in time. */
 function collector({ deliverer, recorder }: SettlerDeps): {
-  readonly keep: Aside;
+  readonly keep: ResponseCollector;
   readonly answer: () => Promise<KeptAnswer | undefined>;
 } {
   const response = deliverer.keep();

@@ -24,7 +24,7 @@ export type StatementDeps = {
 };
 
 type Members = NonNullable<Problem['members']>;
-type Presenting = Pick<Payment, 'presented'>;
+type PaymentPart = Pick<Payment, 'presented'>;
 
 /** Seconds after which to come back if nothing says how long something lasts. */
 const SOON_SECONDS = 2;
@@ -37,7 +37,7 @@ const DEAD_AFTER_MS = { own: 60_000, public: 600_000 };
  */
 export function stateMoney(
   deps: StatementDeps,
-  payment: Presenting,
+  payment: PaymentPart,
   charge: Charge,
   charged: Charged,
   given: Problem,
@@ -70,9 +70,9 @@ export function stateMoney(
   }
 }
 
-type Paid = { readonly detail: string; readonly members: Members; readonly retryAfter: number | undefined };
+type PaidStatement = { readonly detail: string; readonly members: Members; readonly retryAfter: number | undefined };
 
-function statePaid({ ledger, options }: StatementDeps, charge: Charge, money: string, given: Problem): Paid {
+function statePaid({ ledger, options }: StatementDeps, charge: Charge, money: string, given: Problem): PaidStatement {
   const now = ledger.now();
   const until = retryUntil(charge, now);
   if (until !== null) {
@@ -115,7 +115,7 @@ function moneyOf({ options }: StatementDeps, { price, way }: Charge): string {
 
 function receiptHeader(
   { rail }: StatementDeps,
-  { presented }: Presenting,
+  { presented }: PaymentPart,
   charge: Charge,
 ): Readonly<Record<string, string>> {
   const receipt = receiptOf(charge);

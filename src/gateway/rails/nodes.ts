@@ -91,7 +91,7 @@ function createNode(url: string, deps: NodesDeps, { method, caip2: schema }: Ide
   };
 }
 
-type Waiting = { readonly number: number; readonly resolve: (admitted: boolean) => void };
+type QueuedTurn = { readonly number: number; readonly resolve: (admitted: boolean) => void };
 
 /** Resolves when one more call may be made; false if too many are waiting. */
 function createPace({ schedule, clock }: NodesDeps): (turn: Turn) => Promise<boolean> {
@@ -141,17 +141,17 @@ function createPace({ schedule, clock }: NodesDeps): (turn: Turn) => Promise<boo
 
 /** Calls that wait, those of the oldest look first. */
 class Queue {
-  private readonly waiting: Waiting[] = [];
+  private readonly waiting: QueuedTurn[] = [];
 
   get size(): number {
     return this.waiting.length;
   }
 
-  first(): Waiting | undefined {
+  first(): QueuedTurn | undefined {
     return this.waiting[0];
   }
 
-  add(call: Waiting): void {
+  add(call: QueuedTurn): void {
     const at = this.waiting.findLastIndex(({ number }) => number <= call.number);
     this.waiting.splice(at + 1, 0, call);
   }

@@ -3,11 +3,11 @@
 // that a node allows would all go into beginnings. Results of the reconciler's looks serve payers too.
 import { LRUCache } from 'lru-cache';
 import type { Schedule } from '../../host/clock.ts';
-import type { Look, LookedAt, Rail, SeenSoFar } from './rail.ts';
+import type { Look, LookSubject, Rail, PartialLook } from './rail.ts';
 
 /** Look that has begun. `soFar` is what can be said before its end. */
 type BegunLook = { readonly end: Promise<Look>; readonly soFar: () => Look };
-export type BeginLook = (charge: LookedAt, asker: 'payer' | 'reconciler') => BegunLook;
+export type BeginLook = (charge: LookSubject, asker: 'payer' | 'reconciler') => BegunLook;
 
 const PAYER_LOOK_MS = 2000;
 /** Ends of looks. */
@@ -23,7 +23,7 @@ export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['lo
     if (look.kind === 'proven' || look.kind === 'impossible') ended.set(name, look);
     return look;
   };
-  const beginForPayers = (name: string, charge: LookedAt): BegunLook => {
+  const beginForPayers = (name: string, charge: LookSubject): BegunLook => {
     const { end, soFar } = begin(charge, 'payer');
     const look = { end: remember(name, end).finally(() => begun.delete(name)), soFar };
     // The payer may be told of a failure, or be gone by then.
@@ -40,14 +40,14 @@ export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['lo
     if (asker === 'reconciler') return shared?.end ?? remember(name, begin(charge, asker).end);
     const { end, soFar } = shared ?? beginForPayers(name, charge);
     let cancel: () => void = () => undefined;
-    const inTime = new Promise<SeenSoFar>((resolve) => {
+    const inTime = new Promise<PartialLook>((resolve) => {
       cancel = schedule(PAYER_LOOK_MS, () => resolve(shared === undefined ? { ...soFar(), end } : soFar()));
     });
     return Promise.race([end, inTime]).finally(cancel);
   };
 }
 
-function nameOf({ payment, createdAt }: LookedAt): string {
+function nameOf({ payment, createdAt }: LookSubject): string {
   const { network, asset, payer, unique } = payment;
   return `${network} ${asset} ${payer} ${unique} ${createdAt}`;
 }

@@ -9,7 +9,7 @@ import type { Problem } from '../../domain/problem.ts';
 import type { Envelope } from './x402/client-wire.ts';
 
 /** A credential, read. Everything in it is the client's claim until it was checked and verified. */
-export type Presented = {
+export type PresentedPayment = {
   readonly version: Credential['version'];
   readonly key: PaymentKey;
   /** Way that the payment names among those that it was read for, or what it is told if it names none. */
@@ -26,7 +26,7 @@ export type Presented = {
 };
 
 /** Payment without the way. */
-type ReadPayment = Omit<Presented, 'way'>;
+type ReadPayment = Omit<PresentedPayment, 'way'>;
 
 /** Public: lower-case words joined by `_`, and what would have been right, for people. */
 export type Refusal = { readonly reason: string; readonly expected?: string };
@@ -67,7 +67,7 @@ export type SettleHistory = {
  * Called before each facilitator is called: it writes down what must be durable before that. False: the call is not
  * made, nor any other.
  */
-export type Sending = (via: string) => Promise<boolean>;
+export type SendGuard = (via: string) => Promise<boolean>;
 
 export type Rail = {
   /** An entry of `accepts`. */
@@ -76,26 +76,26 @@ export type Rail = {
    * Reads what a client presents for one of `ways`, which say what the protocol leaves out. Problem:
    * `payment_malformed`. Refusal: it names none of them, and too little to identify the payment.
    */
-  readonly read: (credential: Credential, ways: readonly Way[]) => Presented | Refusal | Problem;
+  readonly read: (credential: Credential, ways: readonly Way[]) => PresentedPayment | Refusal | Problem;
   /** Checks what can be checked without a call; undefined: no fault so far. */
-  readonly check: (presented: Presented, offer: RailOffer, nowMs: number) => Refusal | undefined;
-  readonly verify: (presented: Presented, offer: RailOffer) => Promise<Verification>;
+  readonly check: (presented: PresentedPayment, offer: RailOffer, nowMs: number) => Refusal | undefined;
+  readonly verify: (presented: PresentedPayment, offer: RailOffer) => Promise<Verification>;
   readonly settle: (
-    presented: Presented,
+    presented: PresentedPayment,
     offer: RailOffer,
     history: SettleHistory,
-    sending: Sending,
+    sending: SendGuard,
   ) => Promise<Settlement>;
   /** Whether some facilitator of the way may be called now. */
   readonly isCallable: (way: Way) => boolean;
   /** The facilitator that is asked to settle first if none was asked before. */
-  readonly firstVia: (presented: Presented, offer: RailOffer) => string | undefined;
+  readonly firstVia: (presented: PresentedPayment, offer: RailOffer) => string | undefined;
   readonly receiptHeader: (version: Credential['version'], receipt: Receipt) => readonly [name: string, value: string];
   /**
    * Asks the chain about a charge whose settlement has no known end. A payer who waits is told what is known within two
    * seconds, and is served before the reconciler.
    */
-  readonly look: (charge: LookedAt, asker: 'payer' | 'reconciler') => Promise<SeenSoFar>;
+  readonly look: (charge: LookSubject, asker: 'payer' | 'reconciler') => Promise<PartialLook>;
 };
 
 /** The rail of some networks, which reads what was signed there out of an envelope. */
@@ -113,7 +113,7 @@ export type NetworkRail = Omit<Rail, 'read' | 'isCallable'> & {
   readonly read: (envelope: Envelope, way: Way | undefined) => ReadPayment | Problem | undefined;
 };
 
-export type LookedAt = Pick<
+export type LookSubject = Pick<
   Charge,
   'payment' | 'way' | 'amount' | 'deadline' | 'createdAt' | 'search' | 'credential' | 'x402Version'
 >;
@@ -128,9 +128,9 @@ export type Look =
    */
   | { readonly kind: 'open'; readonly used: boolean; readonly search: Search | null }
   /** No answer. `detail` is for the log. */
-  | Unavailable;
+  | RailOutage;
 
 /** Look as far as it got. `end` is what it finds in the end, for the request that began it and waits no longer. */
-export type SeenSoFar = Look & { readonly end?: Promise<Look> };
+export type PartialLook = Look & { readonly end?: Promise<Look> };
 
-export type Unavailable = { readonly kind: 'unavailable'; readonly detail: string };
+export type RailOutage = { readonly kind: 'unavailable'; readonly detail: string };

@@ -136,7 +136,7 @@ async function askNode(
   };
 }
 
-type Asked = {
+type CheckRequest = {
   readonly method: 'GET' | 'POST';
   readonly headers: Readonly<Record<string, string>>;
   readonly json?: unknown;
@@ -145,7 +145,7 @@ type Asked = {
 
 async function ask(
   url: URL,
-  { method, headers, json, withinMs }: Asked,
+  { method, headers, json, withinMs }: CheckRequest,
   { schedule, clock }: StartCheckDeps,
 ): Promise<JsonReply> {
   const transport = createPool({

@@ -1,6 +1,6 @@
 // Wallets of EVM chains as the page asks them.
 // Sources: EIP-1193, EIP-2255, EIP-3085, EIP-3326, EIP-712.
-import type { Offered } from '../required.ts';
+import type { PricedWay } from '../required.ts';
 import { faultOf, WalletFault, type Wallet } from '../wallet.ts';
 import { authorize, credential, typedData } from './authorization.ts';
 import { call, findProviders, type FoundWallet, type Provider } from './provider.ts';
@@ -50,7 +50,7 @@ async function chooseAccount(provider: Provider): Promise<void> {
   }
 }
 
-async function switchTo(provider: Provider, { way }: Offered): Promise<void> {
+async function switchTo(provider: Provider, { way }: PricedWay): Promise<void> {
   const chainId = `0x${chainIdOf(way.network).toString(16)}`;
   try {
     await call(provider, 'wallet_switchEthereumChain', [{ chainId }]);

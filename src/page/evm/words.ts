@@ -1,9 +1,9 @@
 // What facilitators' words about a payment on an EVM chain mean to people.
 // Source: the `exact` scheme of x402.
 
-export type RefusedBecause = 'too_little' | 'expired' | 'too_early' | 'signature' | 'undeployed' | 'other';
+export type RefusalCause = 'too_little' | 'expired' | 'too_early' | 'signature' | 'undeployed' | 'other';
 
-const MEANINGS: readonly (readonly [word: RegExp, because: RefusedBecause])[] = [
+const MEANINGS: readonly (readonly [word: RegExp, because: RefusalCause])[] = [
   [/insufficient/, 'too_little'],
   [/valid_before|expired/, 'expired'],
   [/valid_after/, 'too_early'],
@@ -11,6 +11,6 @@ const MEANINGS: readonly (readonly [word: RegExp, because: RefusedBecause])[] = 
   [/signature/, 'signature'],
 ];
 
-export function meaningOf(word: string): RefusedBecause {
+export function meaningOf(word: string): RefusalCause {
   return MEANINGS.find(([pattern]) => pattern.test(word))?.[1] ?? 'other';
 }

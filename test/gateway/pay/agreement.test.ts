@@ -4,7 +4,7 @@ import { makeOffer, type Offer, type Receiver } from '../../../src/domain/paymen
 import { createQuotes, joinChargeId } from '../../../src/domain/payment/quote.ts';
 import type { RequestFacts } from '../../../src/gateway/outcome.ts';
 import { agreementOf } from '../../../src/gateway/pay/pay.ts';
-import type { Presented } from '../../../src/gateway/rails/rail.ts';
+import type { PresentedPayment } from '../../../src/gateway/rails/rail.ts';
 import { receiverOf } from '../../cases/receivers.ts';
 import { route } from '../../cases/routes.ts';
 
@@ -31,7 +31,7 @@ function agree(current: Offer, at: number, quoted?: Offer) {
   const way = current.receiver.ways[at]?.way;
   if (way === undefined) throw new Error('no such way');
   const chargeId = quoted && joinChargeId(quotes.issue(quoted, 'GET', NOW));
-  const presented = { way, chargeId } as Presented;
+  const presented = { way, chargeId } as PresentedPayment;
   const facts = { nowMs: NOW, method: 'GET', path: '/r', publicOrigin: 'https://a' } as RequestFacts;
   const agreed = agreementOf({ quotes, listingOf: undefined }, current, presented, facts);
   if ('differs' in agreed || 'reason' in agreed) return agreed;

@@ -15,9 +15,9 @@ import { createSettleModes } from '../../../src/gateway/pay/settler.ts';
 import { createReconcile } from '../../../src/gateway/reconcile.ts';
 import type { UpstreamFault } from '../../../src/http/transport.ts';
 import type {
-  LookedAt,
-  SeenSoFar,
-  Presented,
+  LookSubject,
+  PartialLook,
+  PresentedPayment,
   Rail,
   Refusal,
   Settlement,
@@ -33,12 +33,12 @@ const START_MS = 1_800_000_000_000;
 
 export type RailScript = {
   /** What becomes of a credential of the first way when it is read. */
-  readonly read?: (presented: Presented) => Presented | Refusal;
+  readonly read?: (presented: PresentedPayment) => PresentedPayment | Refusal;
   readonly verify?: () => Promise<Verification> | Verification;
   readonly isCallable?: (way: Way) => boolean;
   /** After `sending` of the one facilitator said yes. */
   readonly settle?: (calls: number) => Promise<Settlement> | Settlement;
-  readonly look?: (id: string, charge: LookedAt) => Promise<SeenSoFar> | SeenSoFar;
+  readonly look?: (id: string, charge: LookSubject) => Promise<PartialLook> | PartialLook;
   /** What becomes of a connection to the upstream; undefined: it is had. */
   readonly connect?: (calls: number) => Promise<UpstreamFault | undefined> | UpstreamFault | undefined;
   readonly support?: string;
@@ -140,7 +140,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
   const rail: Rail = {
     requirement,
     read: ({ version, value }, [way]) => {
-      const written = JSON.parse(value, revive) as Presented;
+      const written = JSON.parse(value, revive) as PresentedPayment;
       const own = way?.network === written.key.network ? way : { reason: 'way_mismatch' };
       const presented = { ...written, version, way: own };
       return script.read?.(presented) ?? presented;
@@ -211,7 +211,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
       const { method = 'GET', target = '/r?x=1', nonce = 1, network = WAY.network } = wanted;
       const { offer: now_ = offer, validForSeconds = 300 } = wanted;
       const unique = `0x${nonce.toString(16).padStart(64, '0')}`;
-      const presented: Omit<Presented, 'payload' | 'way'> = {
+      const presented: Omit<PresentedPayment, 'payload' | 'way'> = {
         version: 2,
         key: { network, asset: WAY.asset.toLowerCase(), payer: PAYER, unique: unique },
         sha256: nonce.toString(16).padStart(64, 'c'),

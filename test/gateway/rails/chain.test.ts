@@ -11,7 +11,7 @@ import {
   TRANSFER,
   type LookDeps,
 } from '../../../src/gateway/rails/evm/look.ts';
-import type { Look, LookedAt, Rail } from '../../../src/gateway/rails/rail.ts';
+import type { Look, LookSubject, Rail } from '../../../src/gateway/rails/rail.ts';
 import { findServices } from '../../../src/domain/payment/offer.ts';
 import { systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { PAY_TO, deadUrl, fakeTime, json, looked, makeReceiver, startScripted, type Scripted } from './kit.ts';
@@ -288,7 +288,7 @@ describe('what is looked through', () => {
     'behaviour: on a chain of %d blocks a second whose clock agrees with ours, it starts at the claim, and once in three far before',
     async (perSecond) => {
       const { one, at } = agreeing(10, perSecond);
-      let search: LookedAt['search'] = null;
+      let search: LookSubject['search'] = null;
       const starts: number[] = [];
       for (let rounds = 0; rounds < 6; rounds++) {
         asked.length = 0;
@@ -349,7 +349,7 @@ describe('what is looked through', () => {
           }
         : results(call);
     const one = lookOf(proves);
-    let search: LookedAt['search'] = null;
+    let search: LookSubject['search'] = null;
     for (let looks = 1; ; looks++) {
       asked.length = 0;
       const seen = await one({ ...long, search }, 'reconciler');

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RailOffer } from '../../../src/domain/payment/way.ts';
 import { findServices } from '../../../src/domain/payment/offer.ts';
-import type { Presented } from '../../../src/gateway/rails/rail.ts';
+import type { PresentedPayment } from '../../../src/gateway/rails/rail.ts';
 import { PAY_TO, PRICE, SIGNED, acceptedOf, encode, makeOffer, makeRail, makeReceiver, v2Json } from './kit.ts';
 
 const { rail } = makeRail();
@@ -11,7 +11,7 @@ const NOW = 1_800_000_000_000;
 const SOON = String(NOW / 1000 + 300);
 const ELSEWHERE = '0x2222222222222222222222222222222222222222';
 
-function readV2(changes: { accepted?: object; authorization?: object } = {}): Presented {
+function readV2(changes: { accepted?: object; authorization?: object } = {}): PresentedPayment {
   const authorization = { ...SIGNED.authorization, validBefore: SOON, ...changes.authorization };
   const json = {
     ...v2Json(OFFER, { ...SIGNED, authorization }),
@@ -20,19 +20,19 @@ function readV2(changes: { accepted?: object; authorization?: object } = {}): Pr
   return read(2, json);
 }
 
-function readV1(changes: { scheme?: string; network?: string; authorization?: object } = {}): Presented {
+function readV1(changes: { scheme?: string; network?: string; authorization?: object } = {}): PresentedPayment {
   const { scheme = 'exact', network = 'base-sepolia' } = changes;
   const authorization = { ...SIGNED.authorization, validBefore: SOON, ...changes.authorization };
   return read(1, { x402Version: 1, scheme, network, payload: { ...SIGNED, authorization } });
 }
 
-function read(version: 1 | 2, json: unknown): Presented {
+function read(version: 1 | 2, json: unknown): PresentedPayment {
   const presented = rail.read({ version, value: encode(json) }, [OFFER.way]);
   if (!('key' in presented)) throw new Error(JSON.stringify(presented));
   return presented;
 }
 
-const check = (presented: Presented, offer: RailOffer = OFFER): string | undefined =>
+const check = (presented: PresentedPayment, offer: RailOffer = OFFER): string | undefined =>
   rail.check(presented, offer, NOW)?.reason;
 
 test('behaviour: what was offered passes, over v2 and v1', () => {

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Offer } from '../../../src/domain/payment/offer.ts';
 import { createPaymentRequired } from '../../../src/domain/payment/payment-required.ts';
-import type { Presented } from '../../../src/gateway/rails/rail.ts';
+import type { PresentedPayment } from '../../../src/gateway/rails/rail.ts';
 import { settledReceipt } from '../../../src/domain/payment/charge.ts';
 import { route } from '../../cases/routes.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';
@@ -19,7 +19,7 @@ let facilitator: TestFacilitator;
 let payer: Payer;
 let api: Server;
 let url: string;
-const paid: Presented[] = [];
+const paid: PresentedPayment[] = [];
 
 beforeAll(async () => {
   chain = await startChain();

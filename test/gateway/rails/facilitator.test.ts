@@ -1,7 +1,7 @@
 // What a facilitator may say and what is believed of it; who is asked after whom; how long anybody waits.
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { Presented, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
+import type { PresentedPayment, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import {
   FRESH,
   GO,
@@ -45,7 +45,7 @@ afterEach(async () => {
   await Promise.all([first.close(), second.close()]);
 });
 
-const read1 = (): Presented => read(makeRail().rail, makeOffer(), SIGNED);
+const read1 = (): PresentedPayment => read(makeRail().rail, makeOffer(), SIGNED);
 const PRESENTED = read1();
 
 function offerOf(...urls: string[]) {

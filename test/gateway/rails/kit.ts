@@ -6,7 +6,7 @@ import type { RailOffer, Way } from '../../../src/domain/payment/way.ts';
 import type { Facilitator, Receiver, WayServices } from '../../../src/domain/payment/offer.ts';
 import { createRandom, systemClock, systemSchedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
-import type { LookedAt, Presented, Rail, Sending, SettleHistory } from '../../../src/gateway/rails/rail.ts';
+import type { LookSubject, PresentedPayment, Rail, SendGuard, SettleHistory } from '../../../src/gateway/rails/rail.ts';
 import { createAuthorize } from '../../../src/gateway/rails/x402/auth.ts';
 import { createRails, type Rails } from '../../../src/gateway/rails/rails.ts';
 import type { FacilitatorDeps } from '../../../src/gateway/rails/x402/facilitator-calls.ts';
@@ -111,12 +111,12 @@ export async function present(
   payer: Payer,
   offer: RailOffer,
   wanted: Partial<Wanted> = {},
-): Promise<Presented> {
+): Promise<PresentedPayment> {
   const signed = await payer.authorize({ to: offer.way.payTo, value: offer.amount, ...wanted });
   return read(rail, offer, signed);
 }
 
-export function read(rail: Rail, offer: RailOffer, signed: Signed): Presented {
+export function read(rail: Rail, offer: RailOffer, signed: Signed): PresentedPayment {
   const presented = rail.read({ version: 2, value: encode(v2Json(offer, signed)) }, [offer.way]);
   if (!('key' in presented)) throw new Error(JSON.stringify(presented));
   return presented;
@@ -124,7 +124,7 @@ export function read(rail: Rail, offer: RailOffer, signed: Signed): Presented {
 
 /** Nothing was asked before, and nobody objects. */
 export const FRESH: SettleHistory = { afterUnknown: false, via: undefined };
-export const GO: Sending = async () => true;
+export const GO: SendGuard = async () => true;
 
 /** Nobody's signature over nobody's money: for everything that is decided before a signature matters. */
 export const SIGNED: Signed = {
@@ -154,7 +154,7 @@ export function looked({
   validBefore?: bigint;
   payTo?: string;
   amount?: bigint;
-} = {}): LookedAt {
+} = {}): LookSubject {
   const { way } = wayOf(makeReceiver());
   const { network, asset } = way;
   return {

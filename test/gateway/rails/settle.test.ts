@@ -9,7 +9,7 @@ import {
   TRANSFER,
 } from '../../../src/gateway/rails/evm/look.ts';
 import type { RailOffer } from '../../../src/domain/payment/way.ts';
-import type { Look, Presented, Rail } from '../../../src/gateway/rails/rail.ts';
+import type { Look, PresentedPayment, Rail } from '../../../src/gateway/rails/rail.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { SELECTORS } from '../../../src/gateway/rails/evm/token-facts.ts';
 import {
@@ -67,9 +67,9 @@ let now = 0;
 const railFor = ({ way }: RailOffer): Rail =>
   makeRail({ services: () => servicesOf(way), clock: { ...systemClock, monotonic: () => (now += 1000) } }).rail;
 
-const until = ({ deadline }: Presented): { validBefore?: bigint } =>
+const until = ({ deadline }: PresentedPayment): { validBefore?: bigint } =>
   deadline === undefined ? {} : { validBefore: deadline };
-const lookAt = (presented: Presented, by = rail, changes: Parameters<typeof looked>[0] = {}): Promise<Look> => {
+const lookAt = (presented: PresentedPayment, by = rail, changes: Parameters<typeof looked>[0] = {}): Promise<Look> => {
   const { payer: from, unique: nonce } = presented.key;
   return by.look(looked({ payer: from, nonce, ...until(presented), ...changes }), 'reconciler');
 };
@@ -248,7 +248,7 @@ describe('answers that get lost', () => {
 
 describe('proof', () => {
   /** Settles with a token that emits its events in another way. */
-  const settleOddly = async (mischief: bigint): Promise<Presented> => {
+  const settleOddly = async (mischief: bigint): Promise<PresentedPayment> => {
     const presented = await present(rail, payer, offer);
     await chain.write('setMischief', [mischief]);
     await rail.settle(presented, offer, FRESH, GO);

@@ -1,7 +1,7 @@
 // Credentials: what may be one, what is refused and how, and that one payment has one key however it is spelled.
 import { describe, expect, test } from 'vitest';
 import type { Credential } from '../../../src/domain/decide.ts';
-import type { Presented } from '../../../src/gateway/rails/rail.ts';
+import type { PresentedPayment } from '../../../src/gateway/rails/rail.ts';
 import { PAY_TO, SIGNED, acceptedOf, encode, makeOffer, makeRail, v2Json } from './kit.ts';
 import type { Signed } from '../../support/chain/payer.ts';
 
@@ -16,7 +16,7 @@ function readV2(value: unknown): ReturnType<typeof rail.read> {
   return rail.read({ version: 2, value: encode(value) }, [OFFER.way]);
 }
 
-function accept(credential: Credential): Presented {
+function accept(credential: Credential): PresentedPayment {
   const presented = rail.read(credential, [OFFER.way]);
   if (!('key' in presented)) throw new Error(JSON.stringify(presented));
   return presented;

@@ -1,7 +1,7 @@
 // A model of a token's chain: a nonce moves money once or never, whoever sends the transaction; blocks come at one pace; a
 // transaction waits in the pool for as long as the schedule says. What it says is the truth about the money.
 import { samePayment, type PaymentKey } from '../../../src/domain/payment/charge.ts';
-import type { LookedAt, Rail, SeenSoFar } from '../../../src/gateway/rails/rail.ts';
+import type { LookSubject, Rail, PartialLook } from '../../../src/gateway/rails/rail.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 
 export type Transfer = {
@@ -85,7 +85,7 @@ export function modelLook(scheduler: Scheduler, chain: ModelChain, asker: Actor,
     return seen;
   };
   /** What is left of a look whose payer was told already. */
-  const goOn = async (charge: LookedAt, transfer: Transfer, from: number): Promise<SeenSoFar> => {
+  const goOn = async (charge: LookSubject, transfer: Transfer, from: number): Promise<PartialLook> => {
     const { payment, amount } = charge;
     let next = from;
     for (let calls = 0; calls < CALLS_A_LOOK && next < CALLS_TO_PROOF; calls++, next++)
@@ -97,7 +97,7 @@ export function modelLook(scheduler: Scheduler, chain: ModelChain, asker: Actor,
       ? { kind: 'proven', proof: { transaction, logIndex: 0, amount, payer: payment.payer } }
       : { kind: 'impossible', reason: 'authorization_spent_elsewhere' };
   };
-  return async (charge, who): Promise<SeenSoFar> => {
+  return async (charge, who): Promise<PartialLook> => {
     const { payment, deadline, search } = charge;
     const seen = await asked('nonce', () => {
       const deep = chain.head() - CONFIRMATIONS;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { problem } from '../../../src/domain/problem.ts';
 import type { PaymentKey } from '../../../src/domain/payment/charge.ts';
 import type { RailOffer } from '../../../src/domain/payment/way.ts';
-import type { Presented, Rail, Settlement } from '../../../src/gateway/rails/rail.ts';
+import type { PresentedPayment, Rail, Settlement } from '../../../src/gateway/rails/rail.ts';
 import { modelLook, type ModelChain } from './chain.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Weather } from './weather.ts';
@@ -12,9 +12,9 @@ import type { Weather } from './weather.ts';
 export type ModelFacilitator = {
   /** A call to settle may yet arrive or be worked on. */
   readonly busyWith: (key: PaymentKey) => boolean;
-  readonly settle: (presented: Presented, offer: RailOffer) => Promise<FacilitatorSays>;
+  readonly settle: (presented: PresentedPayment, offer: RailOffer) => Promise<FacilitatorSays>;
   /** `valid`, or why not. */
-  readonly verify: (presented: Presented) => string;
+  readonly verify: (presented: PresentedPayment) => string;
 };
 
 type FacilitatorSays =
@@ -37,7 +37,7 @@ export function createModelFacilitator(scheduler: Scheduler, chain: ModelChain, 
   const { draw } = scheduler;
   const busy: string[] = [];
 
-  const work = async ({ key, deadline = 0n }: Presented): Promise<FacilitatorSays> => {
+  const work = async ({ key, deadline = 0n }: PresentedPayment): Promise<FacilitatorSays> => {
     await scheduler.point(actor, `gets ${key.unique.slice(-4)} to settle`, weather.delay());
     // Somebody who watches the pool may be first with the very same transfer, or the payer voids the nonce.
     // (Not both that and a final refusal: who has sent the transfer himself and then lacks the money pays nobody twice.)

@@ -7,7 +7,7 @@ import type { RailOffer } from '../../../domain/payment/way.ts';
 import { problem } from '../../../domain/problem.ts';
 import type { Log } from '../../../host/log.ts';
 import type { RailDeps } from '../chain-family.ts';
-import type { NetworkRail, Presented, Refusal } from '../rail.ts';
+import type { NetworkRail, PresentedPayment, Refusal } from '../rail.ts';
 import type { ChainWords } from '../x402/chain-words.ts';
 import { createRequirement } from '../x402/accepts-entry.ts';
 import { describeFault, writeReceipt, type Envelope } from '../x402/client-wire.ts';
@@ -88,7 +88,7 @@ function isSame(address: string, other: string | undefined): boolean {
 }
 
 /** Reasons are x402's own words where it has them: clients may know them. */
-function checkPayment(presented: Presented, offer: RailOffer, nowMs: number): Refusal | undefined {
+function checkPayment(presented: PresentedPayment, offer: RailOffer, nowMs: number): Refusal | undefined {
   const { scheme } = offer.way;
   const payload = payloadOf(presented.payload);
   if (payload.envelope.scheme !== scheme) return { reason: 'invalid_scheme', expected: scheme };
@@ -268,7 +268,7 @@ export function hasAuthorization(payload: unknown): boolean {
   return member(payload, 'authorization') !== undefined;
 }
 
-/** The payload of a `Presented`; throws if it is not one that this folder made, whose schema it has passed. */
+/** The payload of a `PresentedPayment`; throws if it is not one that this folder made, whose schema it has passed. */
 function payloadOf(payload: unknown): EvmPayload {
   if (!isPayload(payload)) throw new TypeError('a payment of another rail');
   return payload;
@@ -284,8 +284,8 @@ function isPayload(payload: unknown): payload is EvmPayload {
 // The log says it once: all of them are refused, and nothing else says why.
 
 /** Seconds since the epoch. */
-type Signed = { readonly validAfter: bigint; readonly validBefore: bigint };
-type ClockWatch = (signed: Signed, longestSeconds: bigint, now: bigint) => void;
+type SignedPeriod = { readonly validAfter: bigint; readonly validBefore: bigint };
+type ClockWatch = (signed: SignedPeriod, longestSeconds: bigint, now: bigint) => void;
 
 const IN_A_ROW = 10;
 /** Anybody can make up such payments: they do not fill the log. */

@@ -6,9 +6,9 @@ import type { KnownNetwork, KnownToken } from '../../../domain/payment/network.t
 /** Name of any EVM chain, by its number. */
 export const CHAIN = /^eip155:[1-9]\d{0,17}$/;
 
-type Native = KnownNetwork['nativeCurrency'];
+type NativeCurrency = KnownNetwork['nativeCurrency'];
 
-const native = (symbol: string, name = symbol): Native => ({ name, symbol, decimals: 18 });
+const native = (symbol: string, name = symbol): NativeCurrency => ({ name, symbol, decimals: 18 });
 const ETHER = native('ETH', 'Ether');
 
 const token = (symbol: string, address: string, name: string, version: string): KnownToken => ({

@@ -7,11 +7,11 @@ import type { PaymentKey, Search } from '../../../domain/payment/charge.ts';
 import type { Way } from '../../../domain/payment/way.ts';
 import type { WayServices } from '../../../domain/payment/offer.ts';
 import { findEvmNetwork } from './spelling.ts';
-import { AFTER_END_PUBLIC_SECONDS, away, failed, type Away } from '../away.ts';
+import { AFTER_END_PUBLIC_SECONDS, away, failed, type NodeOutage } from '../away.ts';
 import { createNodes, type ChainNode, type Identity, type NodesDeps, type Turn } from '../nodes.ts';
 import { createPayerLooks } from '../payer-looks.ts';
 import type { Clock } from '../../../host/clock.ts';
-import type { Look, LookedAt, Rail } from '../rail.ts';
+import type { Look, LookSubject, Rail } from '../rail.ts';
 
 // Numbers, words of 32 bytes and addresses, as nodes write them. Source: the Ethereum JSON-RPC specification.
 const quantity = z
@@ -96,7 +96,7 @@ type Progress = {
 type View = {
   readonly node: ChainNode;
   readonly turn: Turn;
-  readonly charge: LookedAt;
+  readonly charge: LookSubject;
   /** Blocks on top of one that is believed. */
   readonly depth: bigint;
   readonly afterEnd: bigint;
@@ -106,13 +106,13 @@ type View = {
   readonly progress: Progress;
 };
 
-const isAway = (value: object): value is Away => 'away' in value;
+const isAway = (value: object): value is NodeOutage => 'away' in value;
 
 export function createLook(deps: LookDeps): Rail['look'] {
   const nodes = createNodes(deps, EVM_IDENTITY);
   let looks = 0;
 
-  const lookThrough = async (charge: LookedAt, first: boolean, progress: Progress): Promise<Look> => {
+  const lookThrough = async (charge: LookSubject, first: boolean, progress: Progress): Promise<Look> => {
     const { network } = charge.payment;
     const known = findEvmNetwork(network)?.rpcUrls ?? [];
     const services = deps.services(charge.way);
@@ -158,7 +158,7 @@ function usedOr(progress: Progress, detail: string): Look {
 /** Later than any block. */
 const NEVER = 2n ** 256n;
 
-async function lookAt(view: View): Promise<Look | Away> {
+async function lookAt(view: View): Promise<Look | NodeOutage> {
   const { node, turn, charge, depth, afterEnd, isPublic, progress } = view;
   const { payment, deadline } = charge;
   const until = deadline ?? NEVER;
@@ -169,7 +169,7 @@ async function lookAt(view: View): Promise<Look | Away> {
   if (head.number < depth) return away('the chain is shorter than the confirmations');
   const used = await readNonce(view, head.number);
   if (typeof used !== 'boolean') return used;
-  const isOver = async (): Promise<boolean | Away> => {
+  const isOver = async (): Promise<boolean | NodeOutage> => {
     if (head.time <= until + afterEnd) return false;
     const deep = depth === 0n ? head : await readBlock(view, head.number - depth);
     return isAway(deep) ? deep : deep.time > until + afterEnd;
@@ -214,7 +214,7 @@ type Spending =
   | { readonly kind: 'not_found' };
 
 /** Finds the transaction that used the nonce up. */
-async function findSpending(view: View, head: Block): Promise<Spending | Away> {
+async function findSpending(view: View, head: Block): Promise<Spending | NodeOutage> {
   const { charge, progress } = view;
   const { payment, amount, deadline, createdAt } = charge;
   const until = deadline ?? NEVER;
@@ -268,7 +268,7 @@ function secondsBefore({ now, progress }: View, head: Block): bigint {
  * A block of `time` or a little before it, by interpolation: blocks come at about the same pace. A chain may have stood
  * still, so a block counts only if its own time was read. Chains are not searched from their first block.
  */
-async function findStart(view: View, head: Block, time: bigint): Promise<bigint | Away> {
+async function findStart(view: View, head: Block, time: bigint): Promise<bigint | NodeOutage> {
   let later = head;
   let guess = head.number >= LOG_RANGE ? head.number - LOG_RANGE + 1n : 0n;
   for (let reads = 0; reads < START_READS && guess > 0n && later.time > time; reads++) {
@@ -292,7 +292,7 @@ async function findStart(view: View, head: Block, time: bigint): Promise<bigint 
   return later.time <= time ? later.number : guess;
 }
 
-async function readBlock({ node, turn }: View, block: bigint | 'latest'): Promise<Block | Away> {
+async function readBlock({ node, turn }: View, block: bigint | 'latest'): Promise<Block | NodeOutage> {
   const tag = block === 'latest' ? block : toHex(block);
   const answer = await node.ask(turn, 'eth_getBlockByNumber', [tag, false], blockSchema);
   if (answer.kind !== 'result') return failed(answer, 'eth_getBlockByNumber');
@@ -302,7 +302,7 @@ async function readBlock({ node, turn }: View, block: bigint | 'latest'): Promis
     : away('eth_getBlockByNumber: another block than asked for');
 }
 
-async function readNonce({ node, turn, charge }: View, block: bigint): Promise<boolean | Away> {
+async function readNonce({ node, turn, charge }: View, block: bigint): Promise<boolean | NodeOutage> {
   const { asset, payer, unique: nonce } = charge.payment;
   const call = { to: asset, data: `${AUTHORIZATION_STATE}${padAddress(payer)}${nonce.slice(2)}` };
   const answer = await node.ask(turn, 'eth_call', [call, toHex(block)], word);
@@ -316,7 +316,7 @@ async function findUse(
   { node, turn, charge }: View,
   from: bigint,
   to: bigint,
-): Promise<Log | 'none' | 'refused' | Away> {
+): Promise<Log | 'none' | 'refused' | NodeOutage> {
   const { payment: key } = charge;
   const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], `0x${padAddress(key.payer)}`, key.unique];
   const filter = { address: key.asset, topics, fromBlock: toHex(from), toBlock: toHex(to) };
@@ -338,7 +338,7 @@ async function findUse(
  * The place of this payment's transfer among the logs of its transaction. It tells the payments of one transaction
  * apart. Nodes agree about the order of logs, but not about the number that they begin with. Undefined: it did not pay.
  */
-async function findTransfer({ node, turn, charge }: View, use: Log): Promise<number | undefined | Away> {
+async function findTransfer({ node, turn, charge }: View, use: Log): Promise<number | undefined | NodeOutage> {
   const { payment: key } = charge;
   const { transactionHash: transaction, blockNumber: block } = use;
   const answer = await node.ask(turn, 'eth_getTransactionReceipt', [transaction], receiptSchema);
@@ -365,7 +365,7 @@ function isUse({ address: at, topics }: Log, { asset, payer, unique }: PaymentKe
 
 function isTransfer(
   { address: at, topics, data }: Log,
-  { payment: { asset, payer }, way: { payTo }, amount }: LookedAt,
+  { payment: { asset, payer }, way: { payTo }, amount }: LookSubject,
 ): boolean {
   return (
     at === asset &&

@@ -2,7 +2,7 @@
 // Sources: ERC-20, EIP-3009, ERC-5267.
 import { z } from 'zod';
 import type { Rpc } from '../json-rpc.ts';
-import type { Unavailable } from '../rail.ts';
+import type { RailOutage } from '../rail.ts';
 
 export type Token = {
   readonly kind: 'token';
@@ -29,7 +29,7 @@ const REVERTED = new Set([3, -32_000, -32_015]);
 export async function readToken(
   rpc: Rpc,
   asset: string,
-): Promise<Token | { readonly kind: 'no_contract' } | Unavailable> {
+): Promise<Token | { readonly kind: 'no_contract' } | RailOutage> {
   const code = await rpc('eth_getCode', [asset, 'latest'], z.string().regex(/^0x[0-9a-f]*$/i));
   if (code.kind === 'error') return { kind: 'unavailable', detail: `eth_getCode: error ${code.code}` };
   if (code.kind === 'unavailable') return code;

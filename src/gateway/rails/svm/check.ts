@@ -7,7 +7,7 @@ import { TOKEN_PROGRAM } from './addresses.ts';
 import { isSignedBy, type Instruction, type Transaction } from './transaction.ts';
 
 /** The values that the one transfer has to have. */
-export type Wanted = {
+export type ExpectedTransfer = {
   readonly mint: string;
   readonly decimals: number;
   /** The token account that is paid, not its owner. */
@@ -41,7 +41,7 @@ const TRANSFER_CHECKED = { tag: 12, length: 10 } as const;
 
 const ORDINALS = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh'] as const;
 
-export function checkTransaction(transaction: Transaction, wanted: Wanted): Refusal | undefined {
+export function checkTransaction(transaction: Transaction, wanted: ExpectedTransfer): Refusal | undefined {
   return (
     checkSigners(transaction) ??
     checkInstructions(transaction) ??
@@ -93,7 +93,7 @@ function checkInstructions({ instructions }: Transaction): Refusal | undefined {
   return memos > 1 ? refuse('payload_memo_count', 'at most one memo') : undefined;
 }
 
-function checkTransfer(transaction: Transaction, wanted: Wanted): Refusal | undefined {
+function checkTransfer(transaction: Transaction, wanted: ExpectedTransfer): Refusal | undefined {
   const transfer = readTransfer(transaction);
   if (transfer === undefined)
     return refuse('payload_no_transfer_instruction', 'TransferChecked of the SPL Token program');

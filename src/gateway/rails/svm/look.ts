@@ -5,16 +5,16 @@
 // nothing. A node that is away, of another chain, behind or short of history is never taken for "not there".
 import { z } from 'zod';
 import type { Search } from '../../../domain/payment/charge.ts';
-import { AFTER_END_PUBLIC_SECONDS, away, failed, type Away } from '../away.ts';
+import { AFTER_END_PUBLIC_SECONDS, away, failed, type NodeOutage } from '../away.ts';
 import { createNodes, type ChainNode, type Identity, type NodesDeps, type Turn } from '../nodes.ts';
 import { createPayerLooks, type BeginLook } from '../payer-looks.ts';
-import type { Look, LookedAt, Rail } from '../rail.ts';
+import type { Look, LookSubject, Rail } from '../rail.ts';
 import { readBase58 } from './addresses.ts';
 import { caip2OfGenesis } from './known-networks.ts';
 import { isSignedBy, readTransaction, SIGNATURE_BYTES, type Transaction } from './transaction.ts';
 
 /** Facts about the payment of a charge. */
-export type Sought = {
+export type SoughtPayment = {
   readonly transaction: Transaction;
   /** The token account that pays. */
   readonly source: string;
@@ -23,12 +23,12 @@ export type Sought = {
 
 type SvmLookDeps = NodesDeps & {
   /** The nodes of a charge's way, and which of them answer anybody. */
-  readonly nodesOf: (charge: LookedAt) => {
+  readonly nodesOf: (charge: LookSubject) => {
     readonly urls: readonly string[];
     readonly isPublic: (url: string) => boolean;
   };
   /** Finds the facts of a payment; undefined: they are not known any more. */
-  readonly seek: (charge: LookedAt) => Sought | undefined;
+  readonly seek: (charge: LookSubject) => SoughtPayment | undefined;
 };
 
 export const SVM_IDENTITY: Identity = { method: 'getGenesisHash', caip2: z.string().max(64).transform(caip2OfGenesis) };
@@ -70,8 +70,8 @@ type Progress = {
 type View = {
   readonly node: ChainNode;
   readonly turn: Turn;
-  readonly charge: LookedAt;
-  readonly sought: Sought;
+  readonly charge: LookSubject;
+  readonly sought: SoughtPayment;
   readonly isPublic: boolean;
   readonly progress: Progress;
 };
@@ -84,7 +84,7 @@ export function createLook(deps: SvmLookDeps): Rail['look'] {
   const nodes = createNodes(deps, SVM_IDENTITY);
   let looks = 0;
 
-  const lookThrough = async (charge: LookedAt, asker: Parameters<BeginLook>[1]): Promise<Look> => {
+  const lookThrough = async (charge: LookSubject, asker: Parameters<BeginLook>[1]): Promise<Look> => {
     const { urls, isPublic } = deps.nodesOf(charge);
     if (urls.length === 0) return { kind: 'unavailable', detail: 'no node is configured for this network' };
     const sought = deps.seek(charge);
@@ -127,7 +127,7 @@ export function createLook(deps: SvmLookDeps): Rail['look'] {
   );
 }
 
-async function lookAt(view: View, asker: 'payer' | 'reconciler'): Promise<Look | Away> {
+async function lookAt(view: View, asker: 'payer' | 'reconciler'): Promise<Look | NodeOutage> {
   const { node, turn, charge, progress } = view;
   const fault = await node.findFault(turn, charge.payment.network);
   if (fault !== undefined) return away(fault);
@@ -156,7 +156,7 @@ function open(progress: Progress): Look {
 /** End of a payment. `overAt` is the finalized slot by which it can land no more; undefined: it still can. */
 type End = { readonly overAt: number | undefined };
 
-async function readEnd({ node, turn, progress }: View): Promise<End | Away> {
+async function readEnd({ node, turn, progress }: View): Promise<End | NodeOutage> {
   if (progress.lastValid === undefined) {
     const height = await node.ask(turn, 'getBlockHeight', [{ commitment: 'processed' }], whole);
     if (height.kind !== 'result') return failed(height, 'getBlockHeight');
@@ -171,10 +171,14 @@ async function readEnd({ node, turn, progress }: View): Promise<End | Away> {
 }
 
 /** Result of a search. `whole`: it went back to before the claim. */
-type Searched = { readonly signature: string | undefined; readonly whole: boolean };
+type SearchResult = { readonly signature: string | undefined; readonly whole: boolean };
 
 /** Searches for the payment. With `overAt` only finalized blocks count, of a node that has come to this slot. */
-async function search(view: View, asker: 'payer' | 'reconciler', overAt: number | undefined): Promise<Searched | Away> {
+async function search(
+  view: View,
+  asker: 'payer' | 'reconciler',
+  overAt: number | undefined,
+): Promise<SearchResult | NodeOutage> {
   const { charge, progress } = view;
   const asOf = overAt === undefined ? { commitment: 'confirmed' } : { commitment: 'finalized', minContextSlot: overAt };
   // A payer is told what is there: what landed since the search began, before what is left of it.
@@ -211,7 +215,7 @@ type Page =
   | { readonly kind: 'passed'; readonly transactions: number; readonly back: string }
   | { readonly kind: 'spent' };
 
-async function readPage({ node, turn, charge, sought }: View, asOf: object): Promise<Page | Away> {
+async function readPage({ node, turn, charge, sought }: View, asOf: object): Promise<Page | NodeOutage> {
   const since = Math.floor(charge.createdAt / 1000) - BEFORE_CLAIM_SECONDS;
   const options = { limit: PAGE, ...asOf };
   const answer = await node.ask(turn, 'getSignaturesForAddress', [sought.source, options], pageSchema);
@@ -226,7 +230,7 @@ async function readPage({ node, turn, charge, sought }: View, asOf: object): Pro
   return back === undefined ? { kind: 'last' } : { kind: 'passed', transactions: answer.value.length, back };
 }
 
-async function prove({ node, turn, charge, sought }: View, signature: string): Promise<Look | Away | 'failed'> {
+async function prove({ node, turn, charge, sought }: View, signature: string): Promise<Look | NodeOutage | 'failed'> {
   const options = { commitment: 'confirmed', encoding: 'base64', maxSupportedTransactionVersion: 0 };
   const answer = await node.ask(turn, 'getTransaction', [signature, options], transactionSchema);
   if (answer.kind !== 'result') return failed(answer, 'getTransaction');
@@ -242,7 +246,7 @@ async function prove({ node, turn, charge, sought }: View, signature: string): P
 }
 
 /** Finds what speaks against believing a node that a payment never came; undefined: nothing does. */
-async function findGap(view: View, overAt: number): Promise<Away | 'too_soon' | undefined> {
+async function findGap(view: View, overAt: number): Promise<NodeOutage | 'too_soon' | undefined> {
   const { node, turn, charge, isPublic } = view;
   const claimed = Math.floor(charge.createdAt / 1000);
   if (isPublic) {

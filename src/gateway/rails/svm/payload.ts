@@ -40,7 +40,7 @@ export function hasTransaction(payload: unknown): boolean {
   return typeof payload === 'object' && payload !== null && Object.hasOwn(payload, 'transaction');
 }
 
-/** The payload of a `Presented`; throws if it is not one that this folder made. */
+/** Payload of a `PresentedPayment`; throws if it is not one that this folder made. */
 export function svmPayloadOf(payload: unknown): SvmPayload {
   if (!isPayload(payload)) throw new TypeError('a payment of another rail');
   return payload;

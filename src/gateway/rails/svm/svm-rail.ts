@@ -4,13 +4,13 @@
 import type { QuoteFacts, RailOffer, Requirement, Way } from '../../../domain/payment/way.ts';
 import { problem } from '../../../domain/problem.ts';
 import type { RailDeps } from '../chain-family.ts';
-import type { LookedAt, NetworkRail, Presented, Refusal } from '../rail.ts';
+import type { LookSubject, NetworkRail, PresentedPayment, Refusal } from '../rail.ts';
 import { readEnvelope, writeReceipt } from '../x402/client-wire.ts';
 import { quoteExtra, requirementV2 } from '../x402/accepts-entry.ts';
 import type { ChainWords } from '../x402/chain-words.ts';
 import { findTokenAccount, readBase58 } from './addresses.ts';
-import { checkTransaction, readTransfer, type Wanted } from './check.ts';
-import { createLook, type Sought } from './look.ts';
+import { checkTransaction, readTransfer, type ExpectedTransfer } from './check.ts';
+import { createLook, type SoughtPayment } from './look.ts';
 import { findSvmNetwork } from './known-networks.ts';
 import { readSvmPayload, svmPayloadOf } from './payload.ts';
 import { canonicalPayment } from './spelling.ts';
@@ -82,12 +82,16 @@ const readPresented: NetworkRail['read'] = (envelope) => {
 };
 
 /** Reasons are x402's own words where it has them: clients may know them. */
-function checkPayment(presented: Presented, { way, amount }: RailOffer, destination: string): Refusal | undefined {
+function checkPayment(
+  presented: PresentedPayment,
+  { way, amount }: RailOffer,
+  destination: string,
+): Refusal | undefined {
   const { envelope, transaction } = svmPayloadOf(presented.payload);
   const { scheme, accepted } = envelope;
   if (scheme !== way.scheme) return { reason: 'invalid_scheme', expected: way.scheme };
   if (accepted?.amount !== amount.toString()) return { reason: 'invalid_amount', expected: amount.toString() };
-  const wanted: Wanted = { mint: way.asset, decimals: way.decimals, destination, amount };
+  const wanted: ExpectedTransfer = { mint: way.asset, decimals: way.decimals, destination, amount };
   return checkTransaction(transaction, wanted);
 }
 
@@ -102,7 +106,7 @@ function createAccounts(): (way: Way) => string {
 }
 
 /** The credential is kept for as long as its payment may be under way. */
-function seek({ credential, x402Version: version, amount }: LookedAt): Sought | undefined {
+function seek({ credential, x402Version: version, amount }: LookSubject): SoughtPayment | undefined {
   if (credential === null) return undefined;
   const read = readEnvelope({ version, value: credential });
   const reading = read.ok ? readSvmPayload(read.envelope) : undefined;

@@ -36,7 +36,7 @@ export const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 const VERSIONED = 0x80;
 
-class Malformed extends Error {}
+class MalformedError extends Error {}
 
 export function readTransaction(base64: string): TransactionReading {
   const bytes = decodeBase64(base64);
@@ -46,7 +46,7 @@ export function readTransaction(base64: string): TransactionReading {
   try {
     return { ok: true, transaction: read(bytes) };
   } catch (error) {
-    if (error instanceof Malformed) return { ok: false, why: error.message };
+    if (error instanceof MalformedError) return { ok: false, why: error.message };
     throw error;
   }
 }
@@ -67,7 +67,7 @@ function read(bytes: Buffer): Transaction {
 
   const first = reader.byte();
   const versioned = first >= VERSIONED;
-  if (versioned && first !== VERSIONED) throw new Malformed('is of a version other than 0');
+  if (versioned && first !== VERSIONED) throw new MalformedError('is of a version other than 0');
   const required = versioned ? reader.byte() : first;
   const [readonlySigned, readonlyUnsigned] = [reader.byte(), reader.byte()];
   const keys = reader.list('accounts', () => reader.take(KEY_BYTES));
@@ -78,21 +78,21 @@ function read(bytes: Buffer): Transaction {
     data: reader.take(reader.length('bytes of an instruction')),
   }));
   if (versioned && reader.length('look-up tables') > 0)
-    throw new Malformed('uses address look-up tables, which are not taken here');
-  if (reader.at !== bytes.length) throw new Malformed('has bytes after its end');
+    throw new MalformedError('uses address look-up tables, which are not taken here');
+  if (reader.at !== bytes.length) throw new MalformedError('has bytes after its end');
 
-  if (signatures.length !== required) throw new Malformed('does not have as many signatures as it requires');
+  if (signatures.length !== required) throw new MalformedError('does not have as many signatures as it requires');
   if (required + readonlyUnsigned > keys.length || readonlySigned >= required)
-    throw new Malformed('has a header that does not fit its accounts');
+    throw new MalformedError('has a header that does not fit its accounts');
   const accounts = keys.map(writeBase58);
-  if (new Set(accounts).size !== accounts.length) throw new Malformed('names an account twice');
+  if (new Set(accounts).size !== accounts.length) throw new MalformedError('names an account twice');
   const accountAt = (index: number): string => {
     const account = accounts[index];
-    if (account === undefined) throw new Malformed('names an account that it does not list');
+    if (account === undefined) throw new MalformedError('names an account that it does not list');
     return account;
   };
   const instructions = raw.map(({ program, accounts: indexes, data }) => {
-    if (program === 0) throw new Malformed('runs its fee payer as a program');
+    if (program === 0) throw new MalformedError('runs its fee payer as a program');
     return { program: accountAt(program), accounts: indexes.map(accountAt), data };
   });
   return {
@@ -105,7 +105,7 @@ function read(bytes: Buffer): Transaction {
   };
 }
 
-/** Takes bytes one after the other; throws `Malformed` if there are none left. */
+/** Takes bytes one after the other; throws `MalformedError` if there are none left. */
 class Reader {
   at = 0;
   private readonly all: Buffer;
@@ -116,7 +116,7 @@ class Reader {
 
   take(length: number): Buffer {
     const end = this.at + length;
-    if (end > this.all.length) throw new Malformed('ends too early');
+    if (end > this.all.length) throw new MalformedError('ends too early');
     const taken = this.all.subarray(this.at, end);
     this.at = end;
     return taken;
@@ -136,7 +136,7 @@ class Reader {
       if ((byte === 0 && shift > 0) || length > 0xffff) break;
       return length;
     }
-    throw new Malformed(`writes the number of its ${of} in another than the shortest form`);
+    throw new MalformedError(`writes the number of its ${of} in another than the shortest form`);
   }
 
   list<T>(of: string, item: () => T): readonly T[] {

@@ -3,12 +3,12 @@
 // and hangs on the other would otherwise never be left alone. An answer about a payment never counts. A payload that makes
 // a facilitator stumble must not let its sender shut everybody else out.
 import type { Clock } from '../../../host/clock.ts';
-import type { NotTaken } from './not-taken.ts';
+import type { CallRejection } from './not-taken.ts';
 
 export type Operation = 'verify' | 'settle';
 
 /** End of a call. `none`: it was not made after all. */
-export type CallEnd = 'answered' | 'slow' | 'none' | NotTaken;
+export type CallEnd = 'answered' | 'slow' | 'none' | CallRejection;
 
 export type Breaker = {
   /** Admits a call, whose end has to be reported once. Undefined: do not call now. */
@@ -18,7 +18,7 @@ export type Breaker = {
   /** Reason why the circuit breaker is open, until a call is answered again; undefined while it is closed. */
   readonly reason: () => OpenReason | undefined;
 };
-export type OpenReason = 'slow' | NotTaken['reason'];
+export type OpenReason = 'slow' | CallRejection['reason'];
 
 type BreakerOptions = {
   /** Number of failed calls of one operation in a row after which the circuit breaker opens. */
@@ -49,7 +49,7 @@ export function createBreaker(clock: Pick<Clock, 'monotonic'>, options: BreakerO
     other.count = Math.min(other.count, options.failures - 1);
   };
 
-  const fail = (operation: Operation, trial: boolean, how: 'slow' | NotTaken): void => {
+  const fail = (operation: Operation, trial: boolean, how: 'slow' | CallRejection): void => {
     const kind = how === 'slow' ? 'slow' : 'not_taken';
     const { [operation]: row } = rows;
     rows[operation] = { kind, count: row.kind === kind ? row.count + 1 : 1 };

@@ -15,11 +15,11 @@ export type Envelope = {
   /** Network as written: CAIP-2 in version 2, a name in version 1. */
   readonly network: string;
   /** The terms that the client says it accepted; version 2 only. */
-  readonly accepted: Accepted | undefined;
+  readonly accepted: AcceptedWay | undefined;
   /** Payload that was signed: the rail's to read. */
   readonly payload: unknown;
 };
-export type Accepted = z.output<typeof acceptedSchema>;
+export type AcceptedWay = z.output<typeof acceptedSchema>;
 
 type EnvelopeReading =
   | { readonly ok: true; readonly envelope: Envelope }

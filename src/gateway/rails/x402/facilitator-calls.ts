@@ -7,7 +7,7 @@ import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import type { Metrics } from '../../../host/metrics.ts';
 import { readExtensionResponses, speaksOfPayment } from './facilitator-wire.ts';
-import { readNotTaken, type NotTaken, type NotTakenReply } from './not-taken.ts';
+import { readNotTaken, type CallRejection, type NotTakenReply } from './not-taken.ts';
 import { createSemaphore, type Release, type Semaphore } from '../semaphore.ts';
 import {
   callService,
@@ -22,7 +22,7 @@ import { isListed } from './reasons.ts';
 import { createSecretFilter, type SecretFilter } from './secrets.ts';
 import { type Operation, type CallEnd, type Breaker, type OpenReason, createBreaker } from './circuit-breaker.ts';
 
-export type Standing = {
+export type FacilitatorStanding = {
   /** The host and, if one URL is called with several keys, whose key. */
   readonly name: string;
   /** Reason why the facilitator is left alone; undefined: it is not. */
@@ -41,7 +41,7 @@ export type FacilitatorDeps = {
   readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
 };
 
-export type CallResult = 'ok' | 'refused' | NotTaken['reason'] | 'unknown' | 'nonsense' | 'failed' | 'skipped';
+export type CallResult = 'ok' | 'refused' | CallRejection['reason'] | 'unknown' | 'nonsense' | 'failed' | 'skipped';
 
 /** Observes calls in a histogram, by operation and result. */
 export function observeFacilitators(metrics: Metrics): FacilitatorDeps['observe'] {
@@ -52,8 +52,8 @@ export function observeFacilitators(metrics: Metrics): FacilitatorDeps['observe'
   return (operation, result, durationMs) => calls(operation, result)(durationMs / 1000);
 }
 
-type Skipped = { readonly kind: 'skipped'; readonly why: string };
-type Known = {
+type SkippedCall = { readonly kind: 'skipped'; readonly why: string };
+type KnownFacilitator = {
   /** Names for the log: the host and, if there is one, whose key is used. */
   readonly named: { readonly facilitator: string; readonly account?: string };
   readonly breaker: Breaker;
@@ -63,16 +63,16 @@ type Known = {
 /** Calls of facilitators, and how each stands. */
 export type FacilitatorCalls = {
   /** State of each of these, one entry a facilitator. */
-  readonly standing: (facilitators: readonly Facilitator[]) => readonly Standing[];
+  readonly standing: (facilitators: readonly Facilitator[]) => readonly FacilitatorStanding[];
   /** Counter that is raised whenever a facilitator is left alone, or no more. */
   readonly revision: () => number;
-  readonly stateOf: (facilitator: Facilitator) => Known;
+  readonly stateOf: (facilitator: Facilitator) => KnownFacilitator;
   readonly call: (
     facilitator: Facilitator,
     operation: Operation,
     body: string,
     end: (how: CallEnd) => void,
-  ) => Promise<Called>;
+  ) => Promise<CallAttempt>;
   readonly shortestRest: (facilitators: readonly Facilitator[]) => number | undefined;
   readonly note: (
     operation: Operation,
@@ -84,9 +84,9 @@ export type FacilitatorCalls = {
 };
 
 /** An end of a call, or why none was made. */
-export type Called = JsonReply | Skipped | ({ readonly kind: 'not_taken' } & NotTakenReply);
+export type CallAttempt = JsonReply | SkippedCall | ({ readonly kind: 'not_taken' } & NotTakenReply);
 
-export function leftAlone(breaker: Breaker): Skipped {
+export function leftAlone(breaker: Breaker): SkippedCall {
   return { kind: 'skipped', why: `it is left alone for a while (${breaker.reason()})` };
 }
 
@@ -95,10 +95,10 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
   const { schedule, clock, log, observe } = deps;
   // Facilitators by URL, account and limits: several receivers may share one, and a reloaded configuration finds the
   // state it left.
-  const known = new Map<string, Known>();
+  const known = new Map<string, KnownFacilitator>();
   let revision = 0;
 
-  const stateOf = ({ url, account, limits: { calls, waiting } }: Facilitator): Known => {
+  const stateOf = ({ url, account, limits: { calls, waiting } }: Facilitator): KnownFacilitator => {
     const name = `${calls} ${waiting} ${url} ${account ?? ''}`;
     let state = known.get(name);
     if (state === undefined) {
@@ -122,7 +122,7 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
     operation: Operation,
     body: string,
     end: (how: CallEnd) => void,
-  ): Promise<Called> => {
+  ): Promise<CallAttempt> => {
     const { semaphores, named, breaker } = stateOf(facilitator);
     const { verifyMs, settleMs } = facilitator.timeouts;
     let timeoutMs = operation === 'verify' ? verifyMs : settleMs;

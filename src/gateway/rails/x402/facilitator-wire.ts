@@ -8,14 +8,14 @@ import type { RailOffer, Way } from '../../../domain/payment/way.ts';
 import { shortDescription } from '../../../domain/payment/offer.ts';
 import { decodeBase64 } from './client-wire.ts';
 import { MIME_TYPE, requirementV1, requirementV2 } from './accepts-entry.ts';
-import type { Presented, Refusal } from '../rail.ts';
+import type { PresentedPayment, Refusal } from '../rail.ts';
 import type { ChainWords } from './chain-words.ts';
 import { adviceFor, classifyWord, isOwnFailure, mayHideSuccess, publicReason } from './reasons.ts';
 import type { ReplyHeaders } from '../service-call.ts';
 import { isNotTaken } from './not-taken.ts';
 
 /** Writes the body of /verify and of /settle: JSON. */
-type WriteRequest = (presented: Pick<Presented, 'version' | 'payload'>, offer: RailOffer) => string;
+type WriteRequest = (presented: Pick<PresentedPayment, 'version' | 'payload'>, offer: RailOffer) => string;
 
 export function createWriteRequest(chain: ChainWords): WriteRequest {
   // Payments of one price in one way share their requirements.
@@ -90,7 +90,12 @@ export function speaksOfPayment(operation: 'verify' | 'settle', body: unknown): 
 }
 
 /** Reads an answer of /verify. A body in the form of a verdict is read by its words under any status. */
-export function readVerifyAnswer(status: number, body: unknown, { key }: Presented, chain: ChainWords): VerifyAnswer {
+export function readVerifyAnswer(
+  status: number,
+  body: unknown,
+  { key }: PresentedPayment,
+  chain: ChainWords,
+): VerifyAnswer {
   const { success, data } = verifySchema.safeParse(body);
   if (!success) return nonsense(`status ${status} without the form of a verification`);
   if (!data.isValid) {
@@ -110,7 +115,7 @@ export function readVerifyAnswer(status: number, body: unknown, { key }: Present
 export function readSettleAnswer(
   status: number,
   body: unknown,
-  presented: Presented,
+  presented: PresentedPayment,
   { way, amount }: RailOffer,
   chain: ChainWords,
 ): SettleAnswer {

@@ -8,13 +8,13 @@ import {
   createCalls,
   leftAlone,
   type FacilitatorCalls,
-  type Called,
+  type CallAttempt,
   type CallResult,
   type FacilitatorDeps,
 } from './facilitator-calls.ts';
 import { createWriteRequest, readSettleAnswer, readVerifyAnswer } from './facilitator-wire.ts';
 import type { ChainWords } from './chain-words.ts';
-import type { Presented, Rail, Refusal, Settlement } from '../rail.ts';
+import type { PresentedPayment, Rail, Refusal, Settlement } from '../rail.ts';
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
@@ -41,8 +41,8 @@ function createAsking(
   const facilitatorsOf = (way: Way): readonly Facilitator[] => services(way)?.facilitators ?? [];
   const writeRequest = createWriteRequest(chain);
   // Verifying and settling send the same words, so that what is settled is what was verified.
-  const written = new WeakMap<Presented, { readonly offer: RailOffer; readonly body: string }>();
-  const bodyOf = (presented: Presented, offer: RailOffer): string => {
+  const written = new WeakMap<PresentedPayment, { readonly offer: RailOffer; readonly body: string }>();
+  const bodyOf = (presented: PresentedPayment, offer: RailOffer): string => {
     const known = written.get(presented);
     if (known !== undefined && known.offer === offer) return known.body;
     const body = writeRequest(presented, offer);
@@ -163,9 +163,9 @@ type Conclusion = {
 
 /** Concludes from the end of a call what it says about the money. */
 function conclude(
-  reply: Called,
+  reply: CallAttempt,
   via: string,
-  presented: Presented,
+  presented: PresentedPayment,
   offer: RailOffer,
   afterUnknown: boolean,
   chain: ChainWords,
@@ -218,9 +218,13 @@ const JUDGES = 10_000;
 
 type Settlers = {
   /** Remembers who gave a verdict on a payment. */
-  readonly judged: (presented: Presented, by: Facilitator) => void;
+  readonly judged: (presented: PresentedPayment, by: Facilitator) => void;
   /** Lists the facilitators that may be asked. `via` is the one that was asked first before. */
-  readonly mayBeAsked: (presented: Presented, offer: RailOffer, via: string | undefined) => readonly Facilitator[];
+  readonly mayBeAsked: (
+    presented: PresentedPayment,
+    offer: RailOffer,
+    via: string | undefined,
+  ) => readonly Facilitator[];
 };
 
 function createSettlers(
@@ -241,7 +245,7 @@ function createSettlers(
   };
 }
 
-function nameOfPayment({ network, asset, payer, unique }: Presented['key']): string {
+function nameOfPayment({ network, asset, payer, unique }: PresentedPayment['key']): string {
   return `${network} ${asset} ${payer} ${unique}`;
 }
 

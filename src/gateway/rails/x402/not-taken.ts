@@ -2,7 +2,7 @@
 // moved, and nothing will. Sources: RFC 9110 (statuses, Date, Retry-After), errors of the Coinbase CDP API.
 import type { JsonReply } from '../service-call.ts';
 
-const REASONS: ReadonlyMap<number, NotTaken['reason']> = new Map([
+const REASONS: ReadonlyMap<number, CallRejection['reason']> = new Map([
   [401, 'unauthorized'],
   [402, 'payment_required'],
   [403, 'forbidden'],
@@ -14,7 +14,7 @@ const REASONS: ReadonlyMap<number, NotTaken['reason']> = new Map([
 ]);
 
 /** Advice to an operator for each reason. */
-const ADVICE: Readonly<Record<NotTaken['reason'], string>> = {
+const ADVICE: Readonly<Record<CallRejection['reason'], string>> = {
   unauthorized: 'it does not know who calls; check auth',
   clock_skew: 'it takes no token of this time; set the clock of this machine',
   payment_required: 'its account is not paid for; see to its billing',
@@ -26,7 +26,7 @@ const ADVICE: Readonly<Record<NotTaken['reason'], string>> = {
 const CLOCK_OFF_MS = 5000;
 
 /** Reason why a call was not taken: who calls, or how often, not what is paid. */
-export type NotTaken = {
+export type CallRejection = {
   readonly reason:
     | 'unauthorized'
     | 'clock_skew'
@@ -38,7 +38,7 @@ export type NotTaken = {
   readonly retryAfterMs: number | undefined;
 };
 
-export type NotTakenReply = NotTaken & {
+export type NotTakenReply = CallRejection & {
   /** Phrase of ours for the log and for operators. */
   readonly why: string;
   /** Seconds that our clock is ahead of the facilitator's, if that is why. */

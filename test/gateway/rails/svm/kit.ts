@@ -1,6 +1,6 @@
 // What the tests of Solana's rail towards facilitators share: one way, one offer, and an honest payment of it.
 import type { RailOffer, Way } from '../../../../src/domain/payment/way.ts';
-import type { Presented, Rail } from '../../../../src/gateway/rails/rail.ts';
+import type { PresentedPayment, Rail } from '../../../../src/gateway/rails/rail.ts';
 import { findTokenAccount } from '../../../../src/gateway/rails/svm/addresses.ts';
 import { SVM_NETWORK, SVM_USDC } from '../../../support/svm/chain.ts';
 import {
@@ -64,7 +64,7 @@ export const ACCEPTED = {
   payTo: SHOP.address,
 };
 
-export function readPayment(rail: Rail): Presented {
+export function readPayment(rail: Rail): PresentedPayment {
   const value = encode({ x402Version: 2, accepted: ACCEPTED, payload: { transaction: TRANSACTION } });
   const presented = rail.read({ version: 2, value }, [WAY]);
   if (!('key' in presented)) throw new Error(JSON.stringify(presented));

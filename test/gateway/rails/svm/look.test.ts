@@ -3,7 +3,7 @@
 import { sign } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { furtherSearch } from '../../../../src/domain/payment/search.ts';
-import type { Look, LookedAt } from '../../../../src/gateway/rails/rail.ts';
+import type { Look, LookSubject } from '../../../../src/gateway/rails/rail.ts';
 import { findTokenAccount } from '../../../../src/gateway/rails/svm/addresses.ts';
 import { createLook } from '../../../../src/gateway/rails/svm/look.ts';
 import { readTransaction, type Transaction } from '../../../../src/gateway/rails/svm/transaction.ts';
@@ -72,7 +72,7 @@ function lookerFor({ transaction }: Payment, { isPublic = false, network = SVM_N
     payment: { network, asset: SVM_USDC, payer: PAYER.address, unique: transaction.messageHash },
     createdAt: CLAIMED_MS,
     search: null,
-  } as unknown as { -readonly [Field in keyof LookedAt]: LookedAt[Field] };
+  } as unknown as { -readonly [Field in keyof LookSubject]: LookSubject[Field] };
   return async (asker: 'payer' | 'reconciler' = 'reconciler'): Promise<Look> => {
     const seen = await look(charge, asker);
     // As a ledger keeps it.
