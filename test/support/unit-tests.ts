@@ -5,12 +5,24 @@ import path from 'node:path';
 
 const TEST = path.resolve(import.meta.dirname, '..');
 /** Modules of `src` that bundle what browsers get, in a process each. */
-const BUNDLERS = ['gateway/page/assets.ts', 'registry/desk/desk-files.ts'].map((name) =>
+const BUNDLERS = ['gateway/page/assets.ts', 'registry/desk/desk-files.ts', 'pack-desk.ts'].map((name) =>
   path.resolve(TEST, '../src', name),
 );
 
 /** Folders of `test` that are called as those of `src`. */
-const FOLDERS = ['cli', 'compose', 'config', 'domain', 'gateway', 'host', 'http', 'page', 'registry', 'workers'];
+const FOLDERS = [
+  'cli',
+  'compose',
+  'config',
+  'desk',
+  'domain',
+  'gateway',
+  'host',
+  'http',
+  'page',
+  'registry',
+  'workers',
+];
 
 /** Modules by which a test starts something: PostgreSQL and anvil are child processes too, and so are the bundlers. */
 const STARTERS: ReadonlySet<string> = new Set([

@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useDesk } from '../desk.ts';
 import { CopyBlock } from '../parts/copied.tsx';
 import { Dialog } from '../parts/dialog.tsx';
+import { Prose } from '../parts/prose.tsx';
 import { Field } from '../parts/field.tsx';
 import { Mark } from './navigation.tsx';
 
@@ -86,7 +87,11 @@ function TokenForm() {
           void send();
         }}
       >
-        <Field label="Token" fault={fault.value} hint="A dashboard token (JWT), such as `tollgate token` prints.">
+        <Field
+          label="Token"
+          fault={fault.value}
+          hint={<Prose text="A dashboard token (JWT), such as `tollgate token` prints." />}
+        >
           {(attributes) => (
             <input
               {...attributes}

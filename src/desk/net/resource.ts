@@ -72,7 +72,7 @@ export function useResource<T>(path: string | null, { every }: ResourceOptions =
     }
     const problem = outcome.kind === 'away' ? 'away' : outcome.problem;
     // Another question's answer must not stand under a refusal of this one.
-    const isOther = held.value.path !== path && problem !== 'away';
+    const isOther = held.value.path !== path && problem !== 'away' && problem.status !== 401;
     const rest = isOther ? { value: null, at: null } : { value: held.value.value, at: held.value.at };
     held.value = { ...rest, path, problem, isLoading: false };
   };

@@ -76,11 +76,12 @@ export function Loaded<T>({ of, what, skeleton, children }: LoadedProps<T>) {
     if (problem !== 'away' && problem.status === 404) return <Missing what={what} />;
     return <ProblemBox problem={problem} again={() => void of.reload()} />;
   }
-  if (problem === null || (problem !== 'away' && problem.status === 401)) return children(value);
+  // The same elements with and without a problem: what somebody writes below must not be made anew.
+  const isOld = problem !== null && (problem === 'away' || problem.status !== 401);
   return (
     <>
-      <Stale at={at} problem={problem} again={() => void of.reload()} />
-      <div class="stale">{children(value)}</div>
+      {isOld ? <Stale at={at} problem={problem} again={() => void of.reload()} /> : null}
+      <div class={isOld ? 'loaded stale' : 'loaded'}>{children(value)}</div>
     </>
   );
 }

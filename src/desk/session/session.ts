@@ -49,7 +49,10 @@ type Dependencies = {
 export function createSession({ client, storage, fragment, window }: Dependencies): SessionKeeper {
   const state = signal<SessionState>({ kind: 'asking' });
   const generation = signal(0);
+  // While a session has ended the page stays as it is, with the forms of its role.
+  const role = signal<SessionAnswer['role']>('viewer');
   const enter = (session: SessionAnswer): void => {
+    role.value = session.role;
     state.value = { kind: 'in', session };
     generation.value += 1;
   };
@@ -80,7 +83,7 @@ export function createSession({ client, storage, fragment, window }: Dependencie
   return {
     state: computed(() => state.value),
     generation: computed(() => generation.value),
-    isAdmin: computed(() => state.value.kind === 'in' && state.value.session.role === 'admin'),
+    isAdmin: computed(() => role.value === 'admin'),
     begin: async () => {
       const [code, key, error] = ['code', 'key', 'error'].map((name) => fragment.get(name));
       if (key !== null && key !== undefined) storage?.setItem(KEY, key);

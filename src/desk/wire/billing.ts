@@ -18,7 +18,12 @@ export type OverviewAnswer = {
   readonly overhead_ms: { readonly p50: number; readonly p99: number } | null;
   readonly routes: { readonly active: number; readonly paused: number };
   readonly charges: Readonly<Record<string, number>>;
-  readonly sync: { readonly sidecars: number; readonly stale: number };
+  readonly sync: {
+    readonly sidecars: number;
+    readonly stale: number;
+    readonly uncounted?: number;
+    readonly lost?: number;
+  };
   readonly as_of: string;
 };
 

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { useResource } from '../../net/resource.ts';
 import { Copied, CopyBlock } from '../../parts/copied.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { Loaded, Skeleton } from '../../parts/states.tsx';
 import { Amount, ChargeState, Moment } from '../../parts/text.tsx';
 import { hrefOf } from '../../router/place.ts';
@@ -76,7 +77,11 @@ function Meaning({ charge }: { readonly charge: ChargeRecord }) {
           : charge.status === 'failed'
             ? 'The payment was refused or its time ended. Nothing was charged.'
             : null;
-  return text === null ? null : <p class="meaning">{text}</p>;
+  return text === null ? null : (
+    <p class="meaning">
+      <Prose text={text} />
+    </p>
+  );
 }
 
 const DOTS: Readonly<Record<string, string>> = {

@@ -42,6 +42,7 @@ export function ChargesView({ id }: { readonly id: string | null }) {
           role="switch"
           class="switch"
           aria-checked={isLive.value && state !== 'absent'}
+          data-state={state}
           disabled={state === 'absent'}
           onClick={() => (isLive.value = !isLive.value)}
         >

@@ -71,11 +71,13 @@ export function OverviewView() {
           <div class="columns">
             <TopRoutes bounds={bounds} currency={overview.value?.revenue[0]?.currency ?? null} />
             <div class="stack">
-              <LatestCharges />
+              <LatestCharges key={asked.value} />
               {series.value !== null && <Latency series={series.value} overview={overview.value} />}
             </div>
           </div>
-          {overview.value !== null && overview.value.sync.sidecars > 0 && <Sidecars />}
+          {overview.value !== null && overview.value.sync.sidecars > 0 && (
+            <Sidecars uncounted={overview.value.sync.uncounted ?? 0} />
+          )}
         </div>
       )}
     </>

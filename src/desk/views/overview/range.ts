@@ -1,5 +1,4 @@
-// The range of time that a view looks at, as it stands in the address. It ends at the last whole step before now, so that the same
-// question is asked twice in the same words.
+// The range of time that a view looks at, as it stands in the address. It ends at a whole second.
 
 export const RANGES = ['24h', '7d', '30d', '90d'] as const;
 export type RangeName = (typeof RANGES)[number];
@@ -24,7 +23,7 @@ export function readRange(text: string | null): RangeName {
 
 /** `from` and `to` of a range that ends about now. */
 export function boundsOf(range: RangeName, now: number): { readonly from: string; readonly to: string } {
-  const step = 60_000;
+  const step = 1_000;
   const to = Math.ceil(now / step) * step;
   return { from: new Date(to - MS[range]).toISOString(), to: new Date(to).toISOString() };
 }

@@ -4,13 +4,24 @@ import { Moment, State } from '../../parts/text.tsx';
 import { Loaded, Skeleton } from '../../parts/states.tsx';
 import type { SidecarsAnswer, SidecarView } from '../../wire/house.ts';
 
-export function Sidecars() {
+type SidecarsProps = {
+  /** Sidecars whose requests are in none of the numbers. */
+  readonly uncounted: number;
+};
+
+export function Sidecars({ uncounted }: SidecarsProps) {
   const sidecars = useResource<SidecarsAnswer>('/v1/sidecars', { every: 30_000 });
   return (
     <section class="card">
       <header class="card-head">
         <h2>Sidecars</h2>
       </header>
+      {uncounted > 0 && (
+        <p class="missing">
+          {uncounted === 1 ? 'One sidecar hands' : `${uncounted} sidecars hand`} no counts over: their requests are in
+          none of these numbers. Their keys need the scope <code>ledger</code>.
+        </p>
+      )}
       <Loaded of={sidecars} what="Sidecars" skeleton={<Skeleton lines={2} />}>
         {({ data }) => (
           <table class="rows">

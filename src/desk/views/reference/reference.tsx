@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useResource } from '../../net/resource.ts';
 import { CopyBlock } from '../../parts/copied.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
 import { curlOf, exampleOf, operationsOf, type ApiDocument, type ReferenceEntry } from './api-document.ts';
@@ -100,7 +101,11 @@ function OperationDetails({
   const request = body === null ? null : exampleOf(body, document);
   return (
     <div class="operation-in">
-      {description && <p>{description}</p>}
+      {description && (
+        <p>
+          <Prose text={description} />
+        </p>
+      )}
       <p class="muted">Credentials: {security.length === 0 ? 'none' : security.join(' or ')}</p>
       {parameters.length > 0 && (
         <table class="parameters">
@@ -121,7 +126,7 @@ function OperationDetails({
                     {place}
                     {required ? ', required' : ''}
                   </span>{' '}
-                  {about}
+                  <Prose text={about} />
                 </td>
               </tr>
             ))}
@@ -142,7 +147,7 @@ function OperationDetails({
             return (
               <li key={status}>
                 <p>
-                  <span class={status.startsWith('2') ? 'tag on' : 'tag'}>{status}</span> {about}
+                  <span class={status.startsWith('2') ? 'tag on' : 'tag'}>{status}</span> <Prose text={about} />
                 </p>
                 {example !== null && (
                   <CopyBlock

@@ -7,6 +7,7 @@ import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { CopyBlock } from '../../parts/copied.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
 import { Method } from '../../parts/text.tsx';
@@ -154,7 +155,9 @@ function Because({ answer }: { readonly answer: TryAnswer }) {
                 <Method>{each.method}</Method>
                 <code>{each.route_pattern}</code>
               </a>
-              <p class="muted">{each.why}</p>
+              <p class="muted">
+                <Prose text={each.why} />
+              </p>
             </div>
             <span class={each.wins ? 'tag on' : 'tag'}>{each.wins ? 'applies' : 'loses'}</span>
           </li>

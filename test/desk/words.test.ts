@@ -1,0 +1,206 @@
+// Amounts, counts, times and ids as the desk writes them, addresses as it reads them, and what its charts draw: without a browser.
+import { describe, expect, test } from 'vitest';
+import { areaPath, labelIndexes, linePath, pointsOf, valueTicks } from '../../src/desk/charts/scale.ts';
+import { axisAmount, groupAmount, moneyText, priceFault } from '../../src/desk/format/money.ts';
+import { agoText, createTimeWords } from '../../src/desk/format/moments.ts';
+import { changeOf, countText, millisecondsText, shareText, shortCount } from '../../src/desk/format/numbers.ts';
+import { shortened } from '../../src/desk/format/shortened.ts';
+import { createEventParser, type ServerEvent } from '../../src/desk/net/event-reader.ts';
+import { hrefOf, readPlace, VIEWS } from '../../src/desk/router/place.ts';
+import { csvFault, questionOf, readChargeFilter } from '../../src/desk/views/charges/charge-filter.ts';
+import { mergeCharges } from '../../src/desk/views/charges/charge-merge.ts';
+import { curlOf, exampleOf, operationsOf } from '../../src/desk/views/reference/api-document.ts';
+import { readRouteFilter } from '../../src/desk/views/routes/route-filter.ts';
+import { readHeader } from '../../src/desk/views/try/decoded-header.ts';
+import type { ChargeRecord } from '../../src/desk/wire/billing.ts';
+
+describe('money', () => {
+  test.each([
+    ['0.1', '0.10'],
+    ['0.000400', '0.0004'],
+    ['1234567.5', '1,234,567.50'],
+    ['12345678901234567890.123456789012345678', '12,345,678,901,234,567,890.123456789012345678'],
+    ['-3', '-3.00'],
+    ['not money', 'not money'],
+  ])('behaviour: an amount of %s is written %s, to the last unit', (amount, text) => {
+    expect(groupAmount(amount)).toBe(text);
+  });
+
+  test.each(['0', '0.00', '', '-1', '1e3', '0,10', '.5', '01', '1234567890123', '0.1234567890123456789'])(
+    'refuses: %s as a price',
+    (text) => {
+      expect(priceFault(text)).toMatch(/\.$/);
+    },
+  );
+
+  test('behaviour: a price, an amount with its currency and the marks of an axis are short', () => {
+    expect([priceFault('0.0001'), moneyText('5', 'USDC')]).toEqual([null, '5.00 USDC']);
+    expect([0, 0.0025, 0.5, 12, 12_500, 2_000_000].map(axisAmount)).toEqual([
+      '0',
+      '0.0025',
+      '0.5',
+      '12',
+      '12.5k',
+      '2M',
+    ]);
+  });
+});
+
+describe('numbers and times', () => {
+  test('behaviour: counts, shares and changes', () => {
+    expect([countText(1_234_567), shortCount(999), shortCount(12_400), shortCount(999_600)]).toEqual([
+      ...['1,234,567', '999', '12.4k', '1M'],
+    ]);
+    expect([shareText(0), shareText(0.0001), shareText(0.051), shareText(0.639), shareText(1)]).toEqual([
+      ...['0 %', 'under 0.1 %', '5.1 %', '63.9 %', '100 %'],
+    ]);
+    expect([changeOf(5, 0), changeOf(0, 0)?.text, changeOf(110, 100), changeOf(50, 100)?.direction]).toEqual([
+      ...[null, 'no change', { direction: 'up', text: '10.0 %' }, 'down'],
+    ]);
+    expect([0.34, 12.345, 1_400, 25_000].map(millisecondsText)).toEqual(['0.34 ms', '12.3 ms', '1400 ms', '25.0 s']);
+  });
+
+  test('behaviour: times, also where a browser names a language that is none', () => {
+    const at = Date.UTC(2026, 10, 25, 12, 3, 9);
+    for (const language of ['en-GB', 'en-US@posix', undefined]) {
+      const words = createTimeWords(language, 'UTC');
+      expect(words.clock(at)).toBe('12:03:09');
+      expect(words.moment(at, at)).toMatch(/25/);
+    }
+    expect(createTimeWords('en-GB', 'UTC').moment(at, Date.UTC(2028, 0, 1))).toContain('2026');
+    expect([3, 40, 200, 7_300, 400_000].map((seconds) => agoText(at - seconds * 1_000, at))).toEqual([
+      ...['just now', '40 s ago', '3 min ago', '2 h ago', '5 days ago'],
+    ]);
+  });
+
+  test('behaviour: ids keep their beginning and end', () => {
+    expect([shortened('0x1234567890abcdef1234'), shortened('short')]).toEqual(['0x123456…1234', 'short']);
+  });
+});
+
+describe('addresses', () => {
+  test('behaviour: every view has one address, and it leads back to the view', () => {
+    expect(VIEWS.map((view) => readPlace(hrefOf(view))?.view)).toEqual(VIEWS);
+    expect(readPlace(hrefOf('charges', 'chg_a/b?c'))).toEqual({ view: 'charges', id: 'chg_a/b?c' });
+  });
+
+  test.each([
+    '/',
+    '/desk',
+    '/desk/none',
+    '/desk/keys/1',
+    '/desk/routes/1/2',
+    '/desk/overview',
+    '/other/routes',
+    '/desk/routes/%',
+  ])('behaviour: %s is no view, or the overview', (path) => {
+    expect(readPlace(path) ?? 'none').toEqual(path === '/desk' ? { view: 'overview', id: null } : 'none');
+  });
+
+  test('behaviour: a filter of routes is words and members; a pattern with a colon is a word, an unfinished member nothing', () => {
+    expect(readRouteFilter('status:Paused method:get source:sdk  reports /:id status:')).toEqual({
+      ...{ status: 'paused', method: 'GET', source: 'sdk', q: 'reports /:id' },
+    });
+  });
+
+  test('behaviour: filters of charges become a question, whose last day counts whole', () => {
+    const filter = readChargeFilter(new URLSearchParams('q=%20chg_1%20&status=failed,settled&to=2026-01-31&x=1'));
+    expect(questionOf(filter)).toMatchObject({ q: 'chg_1', status: 'failed,settled', to: '2026-02-01', network: null });
+    expect(csvFault(filter)).toMatch(/Choose/);
+    expect(csvFault({ ...filter, from: '2026-01-01' })).toBeNull();
+    expect(csvFault({ ...filter, from: '2025-10-31' })).toMatch(/At most 92/);
+    expect(csvFault({ ...filter, from: '2026-02-02' })).toMatch(/after/);
+  });
+});
+
+describe('charts', () => {
+  test.each([
+    [0, [0, 1]],
+    [1, [0, 0.25, 0.5, 0.75, 1]],
+    [17, [0, 5, 10, 15, 20]],
+    [1_234, [0, 500, 1_000, 1_500]],
+    [0.003, [0, 0.001, 0.002, 0.003]],
+  ])('behaviour: an axis for %d has round steps', (highest, ticks) => {
+    expect(valueTicks(highest)).toEqual(ticks);
+  });
+
+  test('behaviour: labels are as far apart as there is room', () => {
+    expect(labelIndexes(24, 6)).toEqual([1, 5, 9, 13, 17, 21]);
+    expect([labelIndexes(3, 9), labelIndexes(0, 9), labelIndexes(5, 0)]).toEqual([[0, 1, 2], [], []]);
+  });
+
+  test('behaviour: values become points, lines and areas in pixels', () => {
+    const points = pointsOf([0, 5, 10], { left: 10, width: 20, bottom: 100, height: 50 }, 10);
+    expect(points).toEqual([
+      [10, 100],
+      [20, 75],
+      [30, 50],
+    ]);
+    expect(linePath(points)).toBe('M10 100L20 75L30 50');
+    expect(areaPath(points, 100)).toBe('M10 100L20 75L30 50L30 100L10 100Z');
+    expect([areaPath([], 100), linePath([])]).toEqual(['', '']);
+  });
+});
+
+describe('what the registry sends', () => {
+  test('behaviour: events come out whole however their bytes are cut', () => {
+    const text = ': hello\r\n\r\nid: 7\nevent: charge\ndata: {"a":\ndata: 1}\n\ndata: x\r\n\r\n';
+    const expected = [
+      { id: '7', type: 'charge', data: '{"a":\n1}' },
+      { id: '7', type: 'message', data: 'x' },
+    ];
+    for (let cut = 1; cut < text.length; cut += 1) {
+      const events: ServerEvent[] = [];
+      const parse = createEventParser((event) => void events.push(event));
+      for (let at = 0; at < text.length; at += cut) parse(text.slice(at, at + cut));
+      expect([cut, events]).toEqual([cut, expected]);
+    }
+  });
+
+  test('behaviour: a charge that was told twice stands once, as it was told last', () => {
+    const charge = (id: string, created: string, updated: string): ChargeRecord =>
+      ({ id, created_at: created, updated_at: updated }) as ChargeRecord;
+    const listed = [charge('b', '2', '5'), charge('a', '1', '1')];
+    const told = [charge('a', '1', '3'), charge('c', '3', '3'), charge('b', '2', '4')];
+    expect(mergeCharges(listed, told)).toEqual([charge('c', '3', '3'), charge('b', '2', '5'), charge('a', '1', '3')]);
+  });
+
+  test('behaviour: a header in base64 is read as JSON, and anything else stays as it is', () => {
+    expect(readHeader(Buffer.from('{"a":"é"}').toString('base64'))).toBe('{\n  "a": "é"\n}');
+    expect([readHeader('plain'), readHeader('{broken')]).toEqual(['plain', '{broken']);
+  });
+
+  test('behaviour: the reference is made from a document, with an example of each body and a command', () => {
+    const document = {
+      paths: {
+        '/v1/things/{id}': {
+          post: {
+            tags: ['things'],
+            summary: 'Make a thing',
+            security: [{ jwt: [] }, { desk: [] }],
+            parameters: [{ name: 'id', in: 'path', required: true, schema: { enum: ['a', 'b'] } }],
+            requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Thing' } } } },
+            responses: { 201: { description: 'The thing', content: { 'application/json': { example: { id: 1 } } } } },
+          },
+        },
+      },
+      components: {
+        schemas: {
+          Thing: {
+            type: 'object',
+            properties: { name: { type: 'string', examples: ['it’s'] }, of: { $ref: '#/components/schemas/Thing' } },
+          },
+        },
+      },
+    };
+    const [[tag, [operation]] = ['', []]] = operationsOf(document, 'make THINGS');
+    expect(tag).toBe('things');
+    expect(operationsOf(document, 'other')).toEqual([]);
+    expect(operation?.parameters).toEqual([{ name: 'id', place: 'path', required: true, about: 'a, b' }]);
+    expect(operation?.security).toEqual(['jwt', 'desk']);
+    expect(exampleOf(operation?.body, document)).toMatchObject({ name: 'it’s', of: { name: 'it’s' } });
+    expect(exampleOf(operation?.responses[0]?.content, document)).toEqual({ id: 1 });
+    if (operation === undefined) throw new Error('there is no operation');
+    expect(curlOf(operation, 'http://localhost:1', { a: "'" })).toContain(`-d '{"a":"'\\''"}'`);
+  });
+});
