@@ -17,7 +17,7 @@ import { createSettings, type Settings } from './compose/settings.ts';
 import { answerWhy } from './compose/why-answer.ts';
 import type { Config } from './config/config.ts';
 import { createAuthorize } from './gateway/rails/x402/auth.ts';
-import { createCurrent, type Current } from './gateway/routes/current-snapshot.ts';
+import { createCurrent, type CurrentSnapshot } from './gateway/routes/current-snapshot.ts';
 import { createAdmin, type Check } from './host/admin.ts';
 import { systemSchedule, type Clock, type Random } from './host/clock.ts';
 import type { Log } from './host/log.ts';
@@ -144,7 +144,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
 type PartsDeps = TollgateDeps & {
   readonly settings: Settings;
   readonly metrics: Metrics;
-  readonly current: Current;
+  readonly current: CurrentSnapshot;
   readonly closers: ReturnType<typeof createClosers>;
   readonly checks: Check[];
   readonly why: (id: string) => Promise<WhyReport>;
@@ -192,7 +192,7 @@ function startAskingServices(
 async function putInForce(
   taken: Config,
   { registry, gateway }: Parts,
-  current: Pick<Current, 'snapshot'>,
+  current: Pick<CurrentSnapshot, 'snapshot'>,
   replace: (next: Config) => void,
 ): Promise<void> {
   // First what can be refused; what follows cannot fail.

@@ -14,7 +14,7 @@ import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { readIdPart, shortId } from '../domain/payment/quote.ts';
 import { tableOf } from './table.ts';
-import { CONFIG_FLAG, loadFor, talk, type Loaded } from './configuration.ts';
+import { CONFIG_FLAG, loadFor, talk, type ConfigurationResult } from './configuration.ts';
 import { messageOf } from '../host/error-message.ts';
 
 const TRANSACTION = /^(?:0x[0-9a-fA-F]{1,128}|[1-9A-HJ-NP-Za-km-z]{32,128})$/;
@@ -124,7 +124,7 @@ async function runCharges(args: Args, io: Io): Promise<ExitCode> {
 }
 
 /** The ledger in the configured store; the caller closes it. Complaints were written when it is not ok. */
-async function openConfiguredLedger(args: Args, io: Io): Promise<Loaded<StoredLedger>> {
+async function openConfiguredLedger(args: Args, io: Io): Promise<ConfigurationResult<StoredLedger>> {
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded;
   const { registry, charges: section } = loaded.config;

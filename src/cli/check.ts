@@ -55,7 +55,7 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
   }
   const result = loadConfig(file, io.env, io.folder, NETWORKS);
   const online = result.ok && args.has('online') ? await askServices(result.config, io.version) : undefined;
-  const ahead: Ahead = result.ok ? await lookAhead(result.config) : { warnings: [], issues: [] };
+  const ahead: StartForecast = result.ok ? await lookAhead(result.config) : { warnings: [], issues: [] };
   const { start, discovery, told } = ahead;
   const problems = result.ok
     ? [...findNeeds(result.config), ...ahead.issues].map(({ path, message }) => result.problemAt(path, message))
@@ -100,7 +100,7 @@ type Start = {
   readonly differences: readonly string[];
 };
 
-type Ahead = {
+type StartForecast = {
   readonly issues: readonly Issue[];
   readonly start?: Start | undefined;
   /** How many routes will be public. */
@@ -111,7 +111,7 @@ type Ahead = {
 };
 
 /** And everything that is worth a second look before it happens. A sidecar's routes are not its own. */
-async function lookAhead(config: LoadedConfig): Promise<Ahead> {
+async function lookAhead(config: LoadedConfig): Promise<StartForecast> {
   const warnings = configWarnings(config, NETWORKS);
   const read = config.proxy === undefined ? undefined : await readDiscovery(config);
   warnings.push(...(read?.remarks ?? []));

@@ -35,12 +35,12 @@ export const NO_CONFIG = [
 ];
 
 /** `filesBeside`: those that the file named and that a reload reads too, absolute. `data`: what flags said, as a file would hold it. */
-export type Loaded<C> =
+export type ConfigurationResult<C> =
   | { readonly ok: true; readonly config: C; readonly filesBeside?: readonly string[]; readonly data?: QuickData }
   | { readonly ok: false; readonly code: ExitCode };
 
 /** The configuration that `args` and the environment mean, for a start. Complaints were written when it is not ok. */
-export function loadNamed(args: Args, io: Io): Loaded<LoadedConfig> {
+export function loadNamed(args: Args, io: Io): ConfigurationResult<LoadedConfig> {
   const file = findConfigFile(args.text('config'), io.env, io.folder);
   if (file === undefined) {
     for (const line of NO_CONFIG) io.err(line);
@@ -56,7 +56,7 @@ export function loadNamed(args: Args, io: Io): Loaded<LoadedConfig> {
  * The same for a command beside a server: `args` and the environment mean; without one, that of the one server that runs in this folder.
  * Complaints were written when it is not ok.
  */
-export async function loadFor(args: Args, io: Io): Promise<Loaded<LoadedConfig>> {
+export async function loadFor(args: Args, io: Io): Promise<ConfigurationResult<LoadedConfig>> {
   const named = findConfigFile(args.text('config'), io.env, io.folder);
   // An image names a file that need not be there.
   if (named === undefined || (!args.has('config') && !existsSync(resolve(io.folder, named)))) {
@@ -87,7 +87,7 @@ function sayWhose({ config, pid }: RunningServer, io: Io): string {
   return file;
 }
 
-function loadRunning(servers: readonly RunningServer[], io: Io): Loaded<LoadedConfig> {
+function loadRunning(servers: readonly RunningServer[], io: Io): ConfigurationResult<LoadedConfig> {
   const [server, ...others] = servers;
   if (server !== undefined && others.length === 0) {
     const file = sayWhose(server, io);
@@ -114,7 +114,7 @@ export function isKnownHere(secret: string, io: Io): boolean {
 }
 
 /** Loads the configuration with every secret in place: a first start makes what is missing. */
-export async function loadWithSecrets(args: Args, io: Io): Promise<Loaded<Config>> {
+export async function loadWithSecrets(args: Args, io: Io): Promise<ConfigurationResult<Config>> {
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded;
   const resolved = resolveSecrets(loaded.config, { random: createRandom(), log: talk(io) });

@@ -125,9 +125,9 @@ async function copyWithWord(
   }
 }
 
-type Reported = { readonly name: string; readonly seconds: number; readonly args: Args; readonly io: Io };
+type ReportContext = { readonly name: string; readonly seconds: number; readonly args: Args; readonly io: Io };
 
-function report(result: CopyResult, { name, seconds, args, io }: Reported): ExitCode {
+function report(result: CopyResult, { name, seconds, args, io }: ReportContext): ExitCode {
   switch (result.kind) {
     case 'copied':
     case 'found':

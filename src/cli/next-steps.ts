@@ -4,7 +4,7 @@ import { formatListen, isWildcard } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import type { RunningDemo } from './demo-directory.ts';
 
-export type Started = {
+export type StartedProgram = {
   readonly config: Pick<LoadedConfig, 'proxy' | 'receivers' | 'routes'>;
   readonly addresses: Readonly<Record<string, { readonly address: string; readonly port: number }>>;
   /** The words that run this program, and the flag that commands need to find its configuration; it begins with a space. */
@@ -16,7 +16,7 @@ export type Started = {
 /** The faucet of the issuer for test USDC on Base Sepolia. */
 const FAUCET = 'https://faucet.circle.com';
 
-export function nextSteps({ config, addresses, program, configFlag, demos }: Started): string[] {
+export function nextSteps({ config, addresses, program, configFlag, demos }: StartedProgram): string[] {
   const [route] = config.routes;
   const proxy = urlOf(addresses['proxy']);
   const registry = urlOf(addresses['registry']);
@@ -52,7 +52,7 @@ export function nextSteps({ config, addresses, program, configFlag, demos }: Sta
 }
 
 function toPay(
-  { proxy, receivers }: Started['config'],
+  { proxy, receivers }: StartedProgram['config'],
   url: string | undefined,
   method: string,
   program: string,

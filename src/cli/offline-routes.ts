@@ -6,7 +6,7 @@ import { profileFolding } from '../domain/routing/profile.ts';
 import { fromWire, type Route } from '../domain/routing/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/routing/snapshot.ts';
 import { routeName } from '../domain/routing/pattern.ts';
-import { afterPlan, planDeclared, type Declared, type DeclaredPlan } from '../registry/routes/three-way-merge.ts';
+import { afterPlan, planDeclared, type DeclaredRoute, type DeclaredPlan } from '../registry/routes/three-way-merge.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
 import { StoreDamaged } from '../registry/store/store-damage.ts';
 import type { StoredRoute } from '../registry/store/ports.ts';
@@ -55,7 +55,7 @@ export function compileOffline({ proxy }: LoadedConfig, routes: readonly Route[]
   );
 }
 
-function planOf(file: readonly Declared[], routes: readonly StoredRoute[], isShared: boolean): DeclaredPlan {
+function planOf(file: readonly DeclaredRoute[], routes: readonly StoredRoute[], isShared: boolean): DeclaredPlan {
   const byName = new Map(routes.map((route) => [routeName(route.method, route.pattern), route]));
   return planDeclared({
     file,
@@ -66,7 +66,7 @@ function planOf(file: readonly Declared[], routes: readonly StoredRoute[], isSha
 }
 
 /** A route of the file has no id before it is made; the nil UUID with its number stands in. */
-function toRoute(route: Declared, index: number): Route {
+function toRoute(route: DeclaredRoute, index: number): Route {
   const id = `00000000-0000-0000-0000-${index.toString(16).padStart(12, '0')}`;
   return fromWire({ ...route, id, source: 'config', created_at: NO_TIME, updated_at: NO_TIME });
 }

@@ -9,7 +9,7 @@ import { quickConfig } from '../config/quick.ts';
 import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Io } from './command.ts';
-import { loadNamed, reportProblems, type Loaded } from './configuration.ts';
+import { loadNamed, reportProblems, type ConfigurationResult } from './configuration.ts';
 
 export const QUICK_FLAGS = {
   upstream: { value: 'URL', help: 'without a file: the API to put behind the paywall' },
@@ -45,7 +45,7 @@ export function isQuick(args: Args): boolean {
 }
 
 /** Loads the configuration file that is named, or the default one. */
-export function loadServed(args: Args, io: Io): Loaded<LoadedConfig> {
+export function loadServed(args: Args, io: Io): ConfigurationResult<LoadedConfig> {
   const clashing = Object.keys(QUICK_FLAGS).filter((flag) => args.has(flag));
   if (clashing.length === 0) return loadNamed(args, io);
   for (const flag of clashing)
@@ -54,7 +54,7 @@ export function loadServed(args: Args, io: Io): Loaded<LoadedConfig> {
 }
 
 /** Makes a configuration of what the flags say. */
-export function loadQuick(args: Args, io: Io): Loaded<LoadedConfig> {
+export function loadQuick(args: Args, io: Io): ConfigurationResult<LoadedConfig> {
   const result = quickConfig(
     {
       upstream: args.text('upstream'),

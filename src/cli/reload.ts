@@ -15,7 +15,7 @@ import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Io } from './command.ts';
 import { messageOf } from '../host/error-message.ts';
 
-export type Reloadable = {
+export type ReloadTarget = {
   /** Applies a new configuration; undefined if this version cannot. */
   readonly reload?: (config: Config) => void | Promise<void>;
   /** A new configuration could not even be read: counted. */
@@ -25,7 +25,7 @@ export type Reloadable = {
 export type Reloads = {
   readonly request: (cause: 'SIGHUP' | 'file') => void;
   /** Attaches what runs from now on; reloads that were asked for before wait for it. */
-  readonly attach: (running: Reloadable) => void;
+  readonly attach: (running: ReloadTarget) => void;
   /** Starts no further reload; resolves when the last one is over. */
   readonly close: () => Promise<void>;
 };
@@ -47,7 +47,7 @@ const REST_MS = 1000;
 const FAILED = 'the configuration was not reloaded';
 
 export function createReloads({ file, filesBeside, io, log, onTaken }: ReloadSource): Reloads {
-  let running: Reloadable | undefined;
+  let running: ReloadTarget | undefined;
   let wanted = false;
   let working: Promise<void> | undefined;
   const closed = new AbortController();
@@ -76,7 +76,7 @@ export function createReloads({ file, filesBeside, io, log, onTaken }: ReloadSou
     });
   }
 
-  async function reload(target: Reloadable): Promise<void> {
+  async function reload(target: ReloadTarget): Promise<void> {
     if (file !== undefined) await rested(resolve(io.folder, file), closed.signal);
     if (closed.signal.aborted) return;
     // Reloads that were asked for meanwhile mean this file.

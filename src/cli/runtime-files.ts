@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { LoadedConfig } from '../config/config.ts';
 import { dataFolderOf, RUNNING_FILE } from '../config/data-folder.ts';
 import { makePrivateFolder } from '../host/private-folder.ts';
-import { askControl, openControl, type Answering, type Control } from '../host/control.ts';
+import { askControl, openControl, type ControlLookup, type Control } from '../host/control.ts';
 import { sharedVariables } from './variables.ts';
 
 export const SOCKET_FILE = 'tollgate.sock';
@@ -30,18 +30,18 @@ export type RunningServer = {
   readonly socket: string;
 };
 
-type Announced = {
+type RuntimeFacts = {
   readonly config: LoadedConfig;
   /** The configuration file, absolute, or what flags said, as a file would hold it. */
   readonly source: { readonly file: string } | { readonly data: unknown };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly startedAt: string;
   /** What else is answered: `/why/ID`. */
-  readonly answer: Answering;
+  readonly answer: ControlLookup;
 };
 
 /** Says to commands of this user that this process runs. Rejects with a sentence if the data folder takes no socket. */
-export async function announce({ config, source, env, startedAt, answer }: Announced): Promise<Control> {
+export async function announce({ config, source, env, startedAt, answer }: RuntimeFacts): Promise<Control> {
   const folder = dataFolderOf(config);
   const file = 'file' in source ? source.file : path.join(folder, RUNNING_FILE);
   makePrivateFolder(folder);

@@ -11,7 +11,7 @@ import { configWarnings } from '../config/warnings.ts';
 import { NETWORKS } from '../gateway/rails/rails.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { collectGarbage } from '../host/collect-garbage.ts';
-import type { Answering, Control } from '../host/control.ts';
+import type { ControlLookup, Control } from '../host/control.ts';
 import { createLog, type Log } from '../host/log.ts';
 import { planWorkers, thisMachine, type WorkerPlan } from '../host/worker-count.ts';
 import type { Args } from './args.ts';
@@ -21,23 +21,23 @@ import { messageOf } from '../host/error-message.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
 import { configFlagOf, tellStarted } from './start-hints.ts';
 import { createTextLog, takesColors } from './text-log.ts';
-import { createReloads, type Reloadable, type Reloads } from './reload.ts';
+import { createReloads, type ReloadTarget, type Reloads } from './reload.ts';
 import { lockStores } from './store-locks.ts';
 import { isQuick, loadQuick, loadServed, QUICK_FLAGS } from './quick-flags.ts';
 
 /** Time that a start has, after a signal to stop, to become one that can be stopped. */
 const START_ENDS_MS = 2_000;
 
-export type Running = {
+export type RunningTollgate = {
   /** Where each listener is bound: proxy, registry, admin, sync. */
   readonly addresses: Readonly<Record<string, { readonly address: string; readonly port: number }>>;
   /** Answers commands beside this process: what stands at a path of its socket. */
-  readonly answer?: Answering;
+  readonly answer?: ControlLookup;
   /** Drains and closes everything; `waiting` lets load balancers notice that it drains. */
   readonly stop: (waiting: boolean) => Promise<void>;
-} & Reloadable;
+} & ReloadTarget;
 type StartDeps = Omit<TollgateDeps, 'beforeListening'>;
-export type Start = (config: Config, deps: StartDeps) => Promise<Running>;
+export type Start = (config: Config, deps: StartDeps) => Promise<RunningTollgate>;
 
 export const serve: Command = {
   name: 'serve',
@@ -108,7 +108,7 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
     },
   });
   try {
-    const onStarted = (running: Running): Promise<Control> => tellStarted(running, { loaded, configFlag, io });
+    const onStarted = (running: RunningTollgate): Promise<Control> => tellStarted(running, { loaded, configFlag, io });
     return await supervise(resolved.config, { io, start, log, workers, reloads, onStarted });
   } finally {
     await reloads.close();
@@ -143,20 +143,20 @@ function warn(config: LoadedConfig, log: Log): void {
   });
 }
 
-type Supervised = {
+type SupervisionDeps = {
   readonly io: Io;
   readonly start: Start;
   readonly log: Log;
   readonly workers: WorkerPlan;
   readonly reloads: Reloads;
   /** Opens the socket that commands beside this process ask. */
-  readonly onStarted: (running: Running) => Promise<Control>;
+  readonly onStarted: (running: RunningTollgate) => Promise<Control>;
 };
 
 /** Runs until a signal says stop. */
 async function supervise(
   config: Config,
-  { io, start, log, workers, reloads, onStarted }: Supervised,
+  { io, start, log, workers, reloads, onStarted }: SupervisionDeps,
 ): Promise<ExitCode> {
   const stopAsked = Promise.withResolvers<{ readonly waiting: boolean }>();
   let signals = 0;
@@ -179,7 +179,7 @@ async function supervise(
   io.onSignal('SIGHUP', () => reloads.request('SIGHUP'));
   // A start may wait for its database for ever. Nothing is served before it is over.
   const tooLate = stopAsked.promise.then(() => setTimeout(START_ENDS_MS, undefined, { ref: false }));
-  let running: Running | undefined;
+  let running: RunningTollgate | undefined;
   try {
     const deps = { log, clock: systemClock, random: createRandom(), version: io.version, workers };
     running = await Promise.race([start(config, deps), tooLate]);

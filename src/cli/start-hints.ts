@@ -7,7 +7,7 @@ import { dataFolderOf, RUNNING_FILE } from '../config/data-folder.ts';
 import { findConfigFile } from '../config/load.ts';
 import type { QuickData } from '../config/quick.ts';
 import { storeFile } from '../domain/store-settings.ts';
-import type { Answering, Control } from '../host/control.ts';
+import type { ControlLookup, Control } from '../host/control.ts';
 import { systemClock } from '../host/clock.ts';
 import type { Args } from './args.ts';
 import type { Io } from './command.ts';
@@ -20,12 +20,12 @@ type Addresses = Readonly<Record<string, { readonly address: string; readonly po
 /** `data`: what flags said, as a file would hold it. */
 type Source = { readonly config: LoadedConfig; readonly data?: QuickData };
 
-export type Telling = { readonly loaded: Source; readonly configFlag: string; readonly io: Io };
+export type HintOptions = { readonly loaded: Source; readonly configFlag: string; readonly io: Io };
 
 /** Rejects with a sentence if the data folder takes no socket. */
 export function tellStarted(
-  { addresses, answer }: { readonly addresses: Addresses; readonly answer?: Answering },
-  { loaded: { config, data }, configFlag, io }: Telling,
+  { addresses, answer }: { readonly addresses: Addresses; readonly answer?: ControlLookup },
+  { loaded: { config, data }, configFlag, io }: HintOptions,
 ): Promise<Control> {
   const { program, env } = io;
   if (data !== undefined)

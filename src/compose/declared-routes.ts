@@ -6,7 +6,7 @@ import type { Log } from '../host/log.ts';
 import {
   describeDifference,
   sweep,
-  type Declared,
+  type DeclaredRoute,
   type DeclaredPlan,
   type Difference,
 } from '../registry/routes/three-way-merge.ts';
@@ -39,7 +39,7 @@ export async function followConfiguration(
 }
 
 /** A route as the registry takes it: no source, and text that every store can hold. */
-export function declaredOf({ source: _source, ...route }: Config['routes'][number]): Declared {
+export function declaredOf({ source: _source, ...route }: Config['routes'][number]): DeclaredRoute {
   const { name, description } = route;
   return { ...route, name: name?.toWellFormed() ?? null, description: description?.toWellFormed() ?? null };
 }

@@ -3,9 +3,9 @@
 import type { Check } from '../host/admin.ts';
 import type { Metrics } from '../host/metrics.ts';
 
-type Draining = { readonly check: Check; readonly begin: () => void };
+type DrainSwitch = { readonly check: Check; readonly begin: () => void };
 
-export function createDraining(metrics: Pick<Metrics, 'observed'>): Draining {
+export function createDraining(metrics: Pick<Metrics, 'observed'>): DrainSwitch {
   let isDraining = false;
   const help = '1 while the process finishes what is in flight and takes nothing new.';
   metrics.observed('gauge', 'draining', help, [], (set) => set({}, isDraining ? 1 : 0));

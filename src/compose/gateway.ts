@@ -131,7 +131,7 @@ function namedListener(name: string, part: ProxyPart | RunningSync | undefined):
   return part?.listener === undefined ? [] : [[name, part.listener]];
 }
 
-type Publishing = { readonly discovery: DiscoverySource; readonly publisher: Publisher };
+type PublishingParts = { readonly discovery: DiscoverySource; readonly publisher: Publisher };
 
 /** The ledger of this process and what counts its charges, whichever kind it is. */
 function booksOf(own: StoredLedger | SidecarLedger | undefined): Pick<SidecarLedger, 'reports'> & {
@@ -144,7 +144,7 @@ function booksOf(own: StoredLedger | SidecarLedger | undefined): Pick<SidecarLed
 /** The proxy in this process. */
 function serveHere(
   section: ProxyConfig,
-  { discovery, publisher }: Publishing,
+  { discovery, publisher }: PublishingParts,
   own: StoredLedger | SidecarLedger | undefined,
   deps: OwnDeps,
 ): Front {
@@ -156,7 +156,7 @@ function serveHere(
 /** The proxy in processes of its own; what there is one of stays here. */
 async function startWithWorkers(
   plan: WorkerPlan,
-  publishing: Publishing,
+  publishing: PublishingParts,
   own: StoredLedger | SidecarLedger | undefined,
   deps: OwnDeps,
 ): Promise<Front> {

@@ -15,7 +15,7 @@ import { createPage, type Page } from '../gateway/page/document.ts';
 import { createPaywall } from '../gateway/paywall.ts';
 import { createPublicDocuments, type PublicationInForce } from '../gateway/public-documents.ts';
 import { createTrust } from '../gateway/trust.ts';
-import type { Current } from '../gateway/routes/current-snapshot.ts';
+import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { isPaidInBrowser, NETWORKS, type Rails } from '../gateway/rails/rails.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
 import { createTokens, type Clock, type Random } from '../host/clock.ts';
@@ -42,7 +42,7 @@ export type OwnProxyPart = ProxyPart & { readonly listener: Listener };
 export type AroundPage = (page: Page) => Page;
 
 type ProxyDeps = {
-  readonly current: Current;
+  readonly current: CurrentSnapshot;
   readonly telemetry: Telemetry;
   /** Makes payments under a configuration; undefined if nothing could write them down. */
   readonly payFor: ((config: Config) => (answers: OwnResponses) => Pay) | undefined;
@@ -159,7 +159,11 @@ function assemble(
  * `routes_absent`), or a set without routes if `sync.when_absent` says so: then every request is an unprotected one
  * like any other.
  */
-function servedRoutes(sync: SyncConfig | undefined, proxy: ProxyConfig, current: Current): Pick<Current, 'snapshot'> {
+function servedRoutes(
+  sync: SyncConfig | undefined,
+  proxy: ProxyConfig,
+  current: CurrentSnapshot,
+): Pick<CurrentSnapshot, 'snapshot'> {
   if (sync?.whenAbsent !== 'forward') return current;
   const none = compileSnapshot({ registryId: '', revision: 0, routes: [] }, pathOptions(proxy));
   return {

@@ -9,7 +9,7 @@ import type { Metrics } from '../host/metrics.ts';
 import { StoreRefused } from '../registry/store/ports.ts';
 
 /** Latest finding. `at`: milliseconds of the monotonic clock. */
-type Found =
+type ReadinessFinding =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'works'; readonly at: number }
   | { readonly kind: 'fails'; readonly reason: string };
@@ -99,8 +99,8 @@ export function observePossible(metrics: Metrics, isPossible: () => boolean): vo
   metrics.observed('gauge', 'payments_possible', help, [], (set) => set({}, isPossible() ? 1 : 0));
 }
 
-type Asking = {
-  readonly ask: () => Promise<Found>;
+type ReadinessProbe = {
+  readonly ask: () => Promise<ReadinessFinding>;
   readonly isWorking: () => boolean;
   /** Whether it ever worked. */
   readonly hasWorked: () => boolean;
@@ -111,12 +111,12 @@ function createAsking(
   run: () => Promise<void>,
   { monotonic }: Pick<Clock, 'monotonic'>,
   changed: (reason: string | undefined) => void,
-): Asking {
-  let found: Found = { kind: 'nothing' };
+): ReadinessProbe {
+  let found: ReadinessFinding = { kind: 'nothing' };
   let hasWorked = false;
   let running: Promise<void> | undefined;
 
-  const settle = (next: Found): void => {
+  const settle = (next: ReadinessFinding): void => {
     if (next.kind === 'fails' && found.kind !== 'fails') changed(next.reason);
     if (next.kind === 'works' && found.kind === 'fails') changed(undefined);
     found = next;
@@ -157,6 +157,6 @@ function within(promise: Promise<void>, ms: number): Promise<boolean> {
   });
 }
 
-function failureReason(found: Found): string {
+function failureReason(found: ReadinessFinding): string {
   return found.kind === 'fails' ? found.reason : 'there is no answer yet';
 }

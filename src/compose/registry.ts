@@ -6,7 +6,7 @@ import { deskOf } from '../config/desk.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { NETWORKS, SPELLING } from '../gateway/rails/rails.ts';
 import { createCompiler } from '../gateway/routes/snapshot-compiler.ts';
-import type { Current } from '../gateway/routes/current-snapshot.ts';
+import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import type { Check } from '../host/admin.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -55,7 +55,7 @@ type RegistryPartDeps = {
   readonly version: string;
   readonly metrics: Metrics;
   readonly settings: Settings;
-  readonly current: Current;
+  readonly current: CurrentSnapshot;
   /** Adds a check before this part waits for its store. */
   readonly addCheck: (check: Check) => void;
   readonly why: (id: string) => Promise<WhyReport>;

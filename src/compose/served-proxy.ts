@@ -6,7 +6,7 @@ import type { Ledger } from '../domain/payment/ledger.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { PublicationInForce } from '../gateway/public-documents.ts';
 import { createRefusals, rememberRefusals } from '../gateway/refusals.ts';
-import type { Current } from '../gateway/routes/current-snapshot.ts';
+import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
 import type { Tally } from '../gateway/totals/tally.ts';
 import type { Check } from '../host/admin.ts';
@@ -42,7 +42,7 @@ export type AroundParts = {
 
 export type ServedProxyDeps = AroundParts & {
   readonly settings: Settings;
-  readonly current: Current;
+  readonly current: CurrentSnapshot;
   readonly metrics: Metrics;
   readonly closers: Closers;
   /** Where requests are counted. */

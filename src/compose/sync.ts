@@ -3,7 +3,7 @@
 // it likes.
 import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
 import { createCompiler } from '../gateway/routes/snapshot-compiler.ts';
-import type { Current } from '../gateway/routes/current-snapshot.ts';
+import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { createSnapshotFile } from '../gateway/sync/keep/snapshot-file.ts';
 import { createRelayApi } from '../gateway/sync/relay/relay-api.ts';
 import { createRegistrySource } from '../gateway/sync/follow/registry-source.ts';
@@ -39,7 +39,7 @@ const NO_FILE = { read: async () => undefined, keep: () => undefined, settled: a
 /** Follows the process that started this worker: what is in force there is right, whatever it is. */
 export async function followPrimary(
   proxy: () => ProxyConfig,
-  current: Current,
+  current: CurrentSnapshot,
   { socketPath, key }: { readonly socketPath: string; readonly key: string },
   { metrics, log, clock, random, version }: SyncPartDeps,
 ): Promise<{ readonly recompile: () => void; readonly close: () => Promise<void> }> {
@@ -75,7 +75,7 @@ export async function startSync(
   { charges }: Config,
   section: SyncConfig,
   proxy: () => ProxyConfig,
-  current: Current,
+  current: CurrentSnapshot,
   { metrics, log, clock, random, version }: SyncPartDeps,
 ): Promise<SyncPart> {
   const { registryUrl, apiKey, pollIntervalMs, emptyAfterMs, whenAbsent } = section;

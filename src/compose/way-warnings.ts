@@ -10,7 +10,7 @@ import type { Route } from '../domain/routing/route.ts';
 import { fullRequirement, NETWORKS } from '../gateway/rails/rails.ts';
 import { receiversById } from './part.ts';
 
-type Configured = Pick<LoadedConfig, 'receivers' | 'x402'>;
+type PaymentConfig = Pick<LoadedConfig, 'receivers' | 'x402'>;
 type NamedWay = Pick<ReceiverWay, 'way' | 'networkName'>;
 
 /** Source: @x402/core 2.27 (spend controls), x402 1.2 (maxValue); both for assets that they know. */
@@ -20,7 +20,7 @@ const CAPS = {
 } as const;
 const MOST_LINES = 20;
 
-export function routeWarnings(config: Configured, routes: readonly Route[]): string[] {
+export function routeWarnings(config: PaymentConfig, routes: readonly Route[]): string[] {
   const offers = offersOf(config, routes);
   const { v1 } = config.x402;
   return [
@@ -32,7 +32,7 @@ export function routeWarnings(config: Configured, routes: readonly Route[]): str
 }
 
 /** Warns of what no payer can see. `routes` is read only if there may be something to say. */
-export function notShownWarnings(config: Configured, routes: () => readonly Route[]): string[] {
+export function notShownWarnings(config: PaymentConfig, routes: () => readonly Route[]): string[] {
   if (config.receivers.every(({ ways }) => ways.length < 2)) return [];
   return shorten(offersOf(config, routes()).flatMap(notShown));
 }
@@ -42,7 +42,7 @@ export function nameWay({ networkName, way }: NamedWay): string {
   return `${networkName} ${symbolOf(way) ?? way.asset}`;
 }
 
-function offersOf({ receivers }: Configured, routes: readonly Route[]): readonly Offer[] {
+function offersOf({ receivers }: PaymentConfig, routes: readonly Route[]): readonly Offer[] {
   const byId = receiversById({ receivers });
   return routes.flatMap((route) => {
     const offer = route.status === 'paused' ? undefined : makeOffer(route, byId);

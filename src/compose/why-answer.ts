@@ -2,7 +2,7 @@
 // force. What explains them (why.ts) is loaded when somebody asks.
 import { createQuotes } from '../domain/payment/quote.ts';
 import type { Route } from '../domain/routing/route.ts';
-import type { Current } from '../gateway/routes/current-snapshot.ts';
+import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import type { Clock } from '../host/clock.ts';
 import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import type { Settings } from './settings.ts';
@@ -10,7 +10,7 @@ import type { FindRefusals, WhyLedgers } from './why.ts';
 
 type WhyDeps = {
   readonly settings: Settings;
-  readonly current: Pick<Current, 'snapshot'>;
+  readonly current: Pick<CurrentSnapshot, 'snapshot'>;
   readonly clock: Clock;
   /** Ledgers; undefined if this process has none. */
   readonly ledgers: WhyLedgers | undefined;

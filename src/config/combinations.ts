@@ -14,9 +14,9 @@ import { storeIssues } from './store.ts';
 import { receiverIssues } from './receiver-issues.ts';
 import { payableIssues } from './payable-routes.ts';
 
-type Raw = Readonly<Record<string, unknown>>;
+type RawSection = Readonly<Record<string, unknown>>;
 
-export function combinationIssues(raw: Raw, networks: Networks): Issue[] {
+export function combinationIssues(raw: RawSection, networks: Networks): Issue[] {
   return [
     ...shapeIssues(raw),
     ...jwtIssues(raw),
@@ -35,7 +35,7 @@ export function combinationIssues(raw: Raw, networks: Networks): Issue[] {
   ];
 }
 
-function shapeIssues(raw: Raw): Issue[] {
+function shapeIssues(raw: RawSection): Issue[] {
   const has = (section: string): boolean => Object.hasOwn(raw, section);
   const [proxy, registry, sync] = [has('proxy'), has('registry'), has('sync')];
   const issues: Issue[] = [];
@@ -88,7 +88,7 @@ function shapeIssues(raw: Raw): Issue[] {
   return issues;
 }
 
-function workerIssues(raw: Raw): Issue[] {
+function workerIssues(raw: RawSection): Issue[] {
   const { workers } = raw;
   const several =
     workers === 'auto' || ((typeof workers === 'number' || typeof workers === 'string') && Number(workers) > 1);
@@ -96,7 +96,7 @@ function workerIssues(raw: Raw): Issue[] {
   return [{ path: ['workers'], message: 'stands without `proxy`, which is what workers serve; take it out' }];
 }
 
-function jwtIssues(raw: Raw): Issue[] {
+function jwtIssues(raw: RawSection): Issue[] {
   const path = ['registry', 'jwt'];
   const jwt = valueAt(raw, path);
   if (!isMap(jwt)) return [];
@@ -106,7 +106,7 @@ function jwtIssues(raw: Raw): Issue[] {
   return [{ path, at: 'key', message: `${wrong}; write exactly one of secret, public_key and jwks_url` }];
 }
 
-function syncIssues(raw: Raw): Issue[] {
+function syncIssues(raw: RawSection): Issue[] {
   const path = ['sync', 'registry_url'];
   const value = valueAt(raw, path);
   const insecure = valueAt(raw, ['sync', 'insecure']);
@@ -122,7 +122,7 @@ function syncIssues(raw: Raw): Issue[] {
 }
 
 /** Complaints about every item of the list at `path` whose `field` an earlier item has too. */
-function repeated(raw: Raw, path: Path, field: string, message: string): Issue[] {
+function repeated(raw: RawSection, path: Path, field: string, message: string): Issue[] {
   const items = valueAt(raw, path);
   if (!Array.isArray(items)) return [];
   const seen = new Set<string>();
@@ -137,7 +137,7 @@ function repeated(raw: Raw, path: Path, field: string, message: string): Issue[]
 }
 
 /** The proxy answers a method that it does not let in with 501: a route for it would leave the one that is meant free. */
-function methodIssues(raw: Raw): Issue[] {
+function methodIssues(raw: RawSection): Issue[] {
   const { proxy, routes } = raw;
   if (!Array.isArray(routes)) return [];
   const added: unknown = isMap(proxy) ? proxy['methods'] : http.METHODS;
@@ -155,7 +155,7 @@ function methodIssues(raw: Raw): Issue[] {
 }
 
 /** Two routes with one method and one pattern key cannot exist. */
-function routeIssues(raw: Raw): Issue[] {
+function routeIssues(raw: RawSection): Issue[] {
   const { routes } = raw;
   if (!Array.isArray(routes)) return [];
   const seen = new Map<string, number>();

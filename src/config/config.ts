@@ -16,7 +16,7 @@ export type LoadedConfig = Omit<ConfigSections, 'receivers'> & {
 };
 
 type Section<Name extends keyof ConfigSections> = NonNullable<ConfigSections[Name]>;
-type Resolved<T, K extends keyof T> = Omit<T, K> & { readonly [key in K]: NonNullable<T[key]> };
+type WithRequired<T, K extends keyof T> = Omit<T, K> & { readonly [key in K]: NonNullable<T[key]> };
 
 /** Everything, secrets included: what `startTollgate` takes. */
 export type Config = Omit<LoadedConfig, 'registry' | 'charges'> & {
@@ -24,8 +24,8 @@ export type Config = Omit<LoadedConfig, 'registry' | 'charges'> & {
   readonly charges: ChargesConfig;
 };
 export type ProxyConfig = Section<'proxy'>;
-export type RegistryConfig = Resolved<Section<'registry'>, 'jwt' | 'apiKeys'>;
+export type RegistryConfig = WithRequired<Section<'registry'>, 'jwt' | 'apiKeys'>;
 export type SyncConfig = Section<'sync'>;
-type ChargesConfig = Resolved<ConfigSections['charges'], 'secrets'>;
+type ChargesConfig = WithRequired<ConfigSections['charges'], 'secrets'>;
 /** A route of the `routes` section as an SDK would register it; what is stored wins over it. */
 export type ConfigRoute = ConfigSections['routes'][number];

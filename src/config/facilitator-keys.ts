@@ -124,7 +124,7 @@ export function toFacilitator(input: FacilitatorInput, receiver: string): Facili
 }
 
 /** Account that was written as a short form, and its place. */
-type Expanded = { readonly path: Path; readonly account: Account };
+type ExpandedAccount = { readonly path: Path; readonly account: Account };
 
 type ShortForms = {
   readonly issues: readonly Issue[];
@@ -135,7 +135,7 @@ type ShortForms = {
 /** Replaces the short forms in `data` (changing it) by what they stand for. */
 export function expandShortForms(data: Readonly<Record<string, unknown>>, env: Env): ShortForms {
   const issues: Issue[] = [];
-  const expanded: Expanded[] = [];
+  const expanded: ExpandedAccount[] = [];
   for (const { list, path: of } of facilitatorLists(data)) {
     for (const [at, name] of list.entries()) {
       const path = [...of, at];

@@ -36,7 +36,7 @@ type SecretsDeps = {
   /** Command that makes a dashboard token, for the log; `tollgate token` if left out. */
   readonly tokenCommand?: string;
 };
-export type Resolved =
+export type FirstStartResult =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problem: string };
 
@@ -47,7 +47,7 @@ export type Resolved =
 export function resolveSecrets(
   loaded: LoadedConfig,
   { random, log, tokenCommand = 'tollgate token' }: SecretsDeps,
-): Resolved {
+): FirstStartResult {
   const { registry, charges } = loaded;
   if (!registry) {
     if (charges.secrets === undefined)
@@ -80,7 +80,7 @@ export function secretsFileOf(store: StoreSettings): string | undefined {
 }
 
 /** Finds the secrets of a shared store: nothing is made that the other processes on it would not have. */
-function sharedSecrets(loaded: LoadedConfig, registry: NonNullable<LoadedConfig['registry']>): Resolved {
+function sharedSecrets(loaded: LoadedConfig, registry: NonNullable<LoadedConfig['registry']>): FirstStartResult {
   const { charges } = loaded;
   const { jwt, apiKeys = [] } = registry;
   if (jwt === undefined) throw new Error('a configuration with PostgreSQL and without registry.jwt was not checked');

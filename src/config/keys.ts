@@ -7,14 +7,14 @@ import { z } from 'zod';
  * Time at which a key takes effect. `clients`: what faces clients keeps the value of the start, what faces the upstream
  * takes the new one.
  */
-type InForce = 'at once' | 'restart' | 'clients';
+type EffectTime = 'at once' | 'restart' | 'clients';
 
 export type Key<Name extends string = string, Schema extends z.ZodType = z.ZodType> = {
   /** Names in the program: camelCase, with the unit; empty for what is only judged. */
   readonly name: Name;
   readonly schema: Schema;
   readonly sentence: string;
-  readonly inForce: InForce;
+  readonly inForce: EffectTime;
 };
 export type Keys = Readonly<Record<string, Key>>;
 
@@ -30,7 +30,7 @@ export function key<const Name extends string, Schema extends z.ZodType>(
   name: Name,
   schema: Schema,
   sentence: string,
-  inForce: InForce = 'at once',
+  inForce: EffectTime = 'at once',
 ): Key<Name, Schema> {
   return { name, schema, sentence, inForce };
 }

@@ -7,10 +7,10 @@ import { FACILITATORS, isPlaceholder, NETWORK, PAY_TO, SHARED_KEYS, WAY_KEYS, wa
 /** Facilitator of the x402 project. */
 const TEST_ONLY = /^https:\/\/(www\.)?x402\.org(\/|$)/i;
 
-type Raw = Readonly<Record<string, unknown>>;
+type RawFields = Readonly<Record<string, unknown>>;
 
 /** A way as it is written, and what it takes from its receiver. */
-type WrittenWay = { readonly raw: Raw; readonly path: Path; readonly inherited: Raw };
+type WrittenWay = { readonly raw: RawFields; readonly path: Path; readonly inherited: RawFields };
 
 /** Finds what is wrong with each receiver beyond one key. Looks at raw data, whatever its shape. */
 export function receiverIssues(raw: unknown, networks: Networks): Issue[] {
@@ -27,7 +27,7 @@ export function receiverIssues(raw: unknown, networks: Networks): Issue[] {
   });
 }
 
-function waysOf(receiver: Raw, path: Path): readonly WrittenWay[] {
+function waysOf(receiver: RawFields, path: Path): readonly WrittenWay[] {
   if (!Object.hasOwn(receiver, 'accepts')) return [{ raw: receiver, path, inherited: {} }];
   const accepts: readonly unknown[] = Array.isArray(receiver['accepts']) ? receiver['accepts'] : [];
   const inherited = Object.fromEntries(Object.keys(SHARED_KEYS).map((key) => [key, receiver[key]]));
@@ -35,7 +35,7 @@ function waysOf(receiver: Raw, path: Path): readonly WrittenWay[] {
 }
 
 /** Asks of a way that is written flat what the schema asks of one in `accepts`. */
-function flatIssues(receiver: Raw, path: Path): Issue[] {
+function flatIssues(receiver: RawFields, path: Path): Issue[] {
   const needed = { network: NETWORK, pay_to_address: PAY_TO };
   return Object.entries(needed).flatMap(([key, advice]) =>
     // Networks know more to say of an address.
@@ -45,7 +45,12 @@ function flatIssues(receiver: Raw, path: Path): Issue[] {
   );
 }
 
-function besideAcceptsIssues(receiver: Raw, path: Path, ways: readonly WrittenWay[], networks: Networks): Issue[] {
+function besideAcceptsIssues(
+  receiver: RawFields,
+  path: Path,
+  ways: readonly WrittenWay[],
+  networks: Networks,
+): Issue[] {
   const found = new Set(ways.flatMap(({ raw }) => networkOf(raw, networks) ?? []));
   return [
     ...Object.keys(WAY_KEYS).flatMap((key): Issue[] =>
@@ -70,7 +75,7 @@ function besideAcceptsIssues(receiver: Raw, path: Path, ways: readonly WrittenWa
   ];
 }
 
-function networkOf({ network }: Raw, networks: Networks): string | undefined {
+function networkOf({ network }: RawFields, networks: Networks): string | undefined {
   return typeof network === 'string' ? (networks.find(network)?.caip2 ?? network) : undefined;
 }
 
@@ -107,7 +112,7 @@ function wayIssues({ raw, path, inherited }: WrittenWay, of: Path, networks: Net
 }
 
 /** Nodes alone, of what a way inherits, say something about it. */
-function readWritten(raw: Raw, inherited: Raw, networks: Networks): WayReading {
+function readWritten(raw: RawFields, inherited: RawFields, networks: Networks): WayReading {
   return networks.readWay(wayOf({ ...raw, rpc_url: raw['rpc_url'] ?? inherited['rpc_url'] }));
 }
 

@@ -161,10 +161,12 @@ function isPostgres(value: unknown): boolean {
   return typeof value === 'string' && /^postgres(ql)?:\/\//.test(value);
 }
 
-type Where = Pick<PostgresSettings, 'host' | 'port' | 'user' | 'database'> & { readonly password: string | undefined };
+type ConnectionTarget = Pick<PostgresSettings, 'host' | 'port' | 'user' | 'database'> & {
+  readonly password: string | undefined;
+};
 
 /** A sentence if it cannot be used. */
-function readUrl(value: string): Where | string {
+function readUrl(value: string): ConnectionTarget | string {
   // The URL parser takes backslashes, tabs and missing slashes for what they are not.
   const parsed = /^postgres(ql)?:\/\/[^\s\\#]*$/.test(value) && URL.canParse(value) ? new URL(value) : undefined;
   if (parsed === undefined) return `is not ${KINDS}`;

@@ -13,9 +13,9 @@ export type TimeBudget = {
 };
 
 /** Runs `work` and returns what it does; undefined: it was late, or threw. */
-export type Bounded = <T>(work: () => T) => { readonly value: T } | undefined;
+export type TimeLimiter = <T>(work: () => T) => { readonly value: T } | undefined;
 
-export function createBounded({ eachMs, lateMs, leastMs }: TimeBudget): Bounded {
+export function createBounded({ eachMs, lateMs, leastMs }: TimeBudget): TimeLimiter {
   const global: { work: () => void } = { work: () => undefined };
   const context = createContext(global);
   const script = new Script('work()');

@@ -44,7 +44,7 @@ const KEEP_ALIVE_MS = 65_000;
 const PIPELINED = 64;
 
 /** The request being handled. */
-type Current = {
+type CurrentRequest = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   watcher: ResponseWatcher | undefined;
@@ -53,9 +53,9 @@ type Current = {
 export class ClientConnection {
   private readonly socket: Socket;
   private readonly listener: ListenerState;
-  private current: Current | undefined;
+  private current: CurrentRequest | undefined;
   /** Requests that wait for the current one. */
-  private readonly queue: Current[] = [];
+  private readonly queue: CurrentRequest[] = [];
   private upgraded = false;
   /** The connection has not brought a request yet. */
   isFresh = true;
@@ -163,7 +163,7 @@ export class ClientConnection {
     this.socket.destroy();
   }
 
-  private handle(current: Current): void {
+  private handle(current: CurrentRequest): void {
     const { listener } = this;
     const { req, res } = current;
     this.current = current;

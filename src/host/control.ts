@@ -9,7 +9,7 @@ import { http } from './node-http.ts';
 export type Control = { readonly close: () => Promise<void> };
 
 /** Finds what stands at `path`, to be written as JSON; undefined: nothing. */
-export type Answering = (path: string) => Promise<unknown>;
+export type ControlLookup = (path: string) => Promise<unknown>;
 
 /** Length of a socket's name in bytes, Linux's 108 less the end; macOS has 104. */
 const MOST_BYTES = 103;
@@ -17,7 +17,7 @@ const ASK_MS = 5_000;
 const MOST_ANSWER = 16 * 1024 * 1024;
 
 /** Rejects with a sentence if no socket can be made there, or another process answers on it. */
-export async function openControl(file: string, answer: Answering): Promise<Control> {
+export async function openControl(file: string, answer: ControlLookup): Promise<Control> {
   const name = nameOf(file);
   if (name === undefined) throw new Error('its path is too long for a socket');
   const server = http.createServer((req, res) => respond(req, res, answer));
@@ -73,7 +73,7 @@ export function askControl(
   });
 }
 
-function respond(req: IncomingMessage, res: ServerResponse, answer: Answering): void {
+function respond(req: IncomingMessage, res: ServerResponse, answer: ControlLookup): void {
   const found = req.method === 'GET' ? answer(req.url ?? '') : Promise.resolve(undefined);
   found.then(
     (value) => end(res, value === undefined ? 404 : 200, value ?? null),

@@ -4,7 +4,7 @@
 import { addDecimals, readDecimal, writeDecimal, writeFamilies, type Family, type FamilyValue } from './metrics.ts';
 
 /** Rules by which gauges of several processes become one; a gauge without one is summed up. */
-export type Merging = Readonly<Record<string, 'max' | 'min'>>;
+export type MergeRules = Readonly<Record<string, 'max' | 'min'>>;
 
 export type Reporter = () => Promise<readonly Family[]>;
 
@@ -43,13 +43,13 @@ export type MetricSums = {
 type MetricSumsOptions = {
   /** Families of the process that is scraped. */
   readonly own: () => Promise<readonly Family[]>;
-  readonly merging: Merging;
+  readonly merging: MergeRules;
   /** Rules by which a label's values are folded, by its name: several processes have no more of them than one. */
   readonly folds: Readonly<Record<string, (value: string) => string>>;
 };
 
 export function createMetricSums({ own, merging, folds }: MetricSumsOptions): MetricSums {
-  const counted = new Map<string, Merged>();
+  const counted = new Map<string, MergedFamily>();
   const gauges = new Map<number, readonly Family[]>();
 
   const fold = (value: FamilyValue): FamilyValue => {
@@ -66,7 +66,7 @@ export function createMetricSums({ own, merging, folds }: MetricSumsOptions): Me
     },
     forget: (worker) => void gauges.delete(worker),
     text: async () => {
-      const merged = new Map<string, Merged>();
+      const merged = new Map<string, MergedFamily>();
       for (const family of await own()) mergeInto(merged, family, merging);
       for (const family of [...counted.values()].map(familyOf)) mergeInto(merged, family, merging);
       for (const family of [...gauges.values()].flat()) mergeInto(merged, family, merging);
@@ -75,13 +75,13 @@ export function createMetricSums({ own, merging, folds }: MetricSumsOptions): Me
   };
 }
 
-type Merged = Omit<Family, 'values'> & { readonly values: Map<string, FamilyValue> };
+type MergedFamily = Omit<Family, 'values'> & { readonly values: Map<string, FamilyValue> };
 
-function familyOf({ values, ...about }: Merged): Family {
+function familyOf({ values, ...about }: MergedFamily): Family {
   return { ...about, values: [...values.values()] };
 }
 
-function mergeInto(merged: Map<string, Merged>, { values, ...about }: Family, merging: Merging): void {
+function mergeInto(merged: Map<string, MergedFamily>, { values, ...about }: Family, merging: MergeRules): void {
   let into = merged.get(about.name);
   if (into === undefined) merged.set(about.name, (into = { ...about, values: new Map() }));
   for (const value of values) {
@@ -97,7 +97,7 @@ function mergeInto(merged: Map<string, Merged>, { values, ...about }: Family, me
 function merge(
   a: FamilyValue['value'],
   b: FamilyValue['value'],
-  how: Merging[string] | undefined,
+  how: MergeRules[string] | undefined,
 ): FamilyValue['value'] {
   if (how !== undefined) return how === 'max' ? Math.max(Number(a), Number(b)) : Math.min(Number(a), Number(b));
   return typeof a === 'number' && typeof b === 'number' ? a + b : addTexts(String(a), String(b));

@@ -45,10 +45,17 @@ export function readWebFiles(text: string): WebFiles {
   );
 }
 
-type Asked = { readonly 'accept-encoding'?: string | undefined; readonly 'if-none-match'?: string | undefined };
+type WebFileRequest = {
+  readonly 'accept-encoding'?: string | undefined;
+  readonly 'if-none-match'?: string | undefined;
+};
 
 /** A file in the smallest form that the client takes; 304 if it has it. `headers` are added. */
-export function webFileResponse(file: Omit<WebFile, 'path'>, asked: Asked, headers: readonly string[]): OwnResponse {
+export function webFileResponse(
+  file: Omit<WebFile, 'path'>,
+  asked: WebFileRequest,
+  headers: readonly string[],
+): OwnResponse {
   const { body, encoding } = formOf(file, asked['accept-encoding'] ?? '');
   // Another form is another representation, with a strong tag of its own.
   const etag = encoding === undefined ? file.etag : `${file.etag.slice(0, -1)}-${encoding}"`;

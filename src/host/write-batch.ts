@@ -24,7 +24,7 @@ export type WriteBatch = {
 /** An object and not a function: most writes are of a request, which then needs no closure of its own. */
 type Sender = { onLeaving(): void };
 
-type Leaving =
+type QueuedWrite =
   | { readonly whole: string; readonly res: ServerResponse }
   | { readonly res: ServerResponse; readonly text: string | Buffer; readonly encoding: BufferEncoding }
   | {
@@ -44,11 +44,11 @@ export function createWriteBatch(
 ): WriteBatch {
   const date = createDate(now);
   // Two lists that take turns, and keep their room: a list of each turn's own is a twentieth of a request's garbage.
-  let waiting: (Leaving | undefined)[] = [];
-  let spare: (Leaving | undefined)[] = [];
+  let waiting: (QueuedWrite | undefined)[] = [];
+  let spare: (QueuedWrite | undefined)[] = [];
   let count = 0;
 
-  const add = (leaving: Leaving): void => {
+  const add = (leaving: QueuedWrite): void => {
     if (count === 0) atEnd(flush);
     waiting[count++] = leaving;
   };
@@ -78,7 +78,7 @@ export function createWriteBatch(
   };
 }
 
-function send(leaving: Leaving): void {
+function send(leaving: QueuedWrite): void {
   if ('whole' in leaving) {
     sendInOneWrite(leaving.res, leaving.whole);
   } else if ('socket' in leaving) {

@@ -16,7 +16,7 @@ import type {
 import type { Upload } from './request-writer.ts';
 
 /** Waiter for a connection: a call, or a reservation. */
-export type Waiting = {
+export type ConnectionWaiter = {
   /** Whether the call takes the socket over: only a new connection will do. */
   readonly upgrade: boolean;
   /** Time by which all has to be over, and until which it waits for a connection, in milliseconds of the pool's clock. */
@@ -32,7 +32,7 @@ export type Waiting = {
 };
 
 /** Call as its connection sees it. */
-export type CarriedCall = Waiting & {
+export type CarriedCall = ConnectionWaiter & {
   readonly request: UpstreamRequest;
   readonly listener: UpstreamListener;
   readonly upload: Upload | undefined;
@@ -59,13 +59,13 @@ export type ConnectionPool = {
   onStale(call: CarriedCall, fault: CallFault): void;
 };
 
-type Busy = { readonly at: 'busy'; readonly call: CarriedCall; readonly reading: ResponseReader };
+type BusyState = { readonly at: 'busy'; readonly call: CarriedCall; readonly reading: ResponseReader };
 type State =
-  | { readonly at: 'connecting'; readonly call: Waiting }
+  | { readonly at: 'connecting'; readonly call: ConnectionWaiter }
   | { readonly at: 'idle' }
   /** The connection is kept for a request that is not sent yet. */
   | { readonly at: 'reserved' }
-  | Busy
+  | BusyState
   | { readonly at: 'closed' };
 
 const IDLE: State = { at: 'idle' };
@@ -93,7 +93,7 @@ export class Connection implements ReservedConnection {
   private quietSince: number | undefined;
 
   /** Connects for `first`. */
-  constructor(pool: ConnectionPool, first: Waiting) {
+  constructor(pool: ConnectionPool, first: ConnectionWaiter) {
     this.pool = pool;
     this.state = { at: 'connecting', call: first };
     this.isUpgrade = first.upgrade;
@@ -194,7 +194,7 @@ export class Connection implements ReservedConnection {
     else if (now >= call.deadline) this.fail(timeout('no connection to the upstream in time'));
   }
 
-  private sweepBusy({ call, reading }: Busy, now: number, quietMs: number): void {
+  private sweepBusy({ call, reading }: BusyState, now: number, quietMs: number): void {
     const { headersMs, idleMs, uploadMs = UPLOAD_MS } = this.pool.options.timeouts;
     const upload = call.sending === 'sent' ? undefined : call.upload;
     if (reading.phase !== 'head') {
@@ -241,7 +241,7 @@ export class Connection implements ReservedConnection {
     this.read(state);
   }
 
-  private read(state: Busy): void {
+  private read(state: BusyState): void {
     const { call, reading } = state;
     while (this.state === state) {
       // A response without a body ends all the same.
@@ -252,7 +252,7 @@ export class Connection implements ReservedConnection {
     }
   }
 
-  private tell(state: Busy, event: ResponseEvent): void {
+  private tell(state: BusyState, event: ResponseEvent): void {
     const { listener } = state.call;
     switch (event.kind) {
       case 'information':
@@ -271,7 +271,7 @@ export class Connection implements ReservedConnection {
     }
   }
 
-  private onInformation({ call, reading }: Busy, { status, headers }: ResponseHead): void {
+  private onInformation({ call, reading }: BusyState, { status, headers }: ResponseHead): void {
     if (status === 101 && !call.request.upgrade)
       return this.fail(unreachable('the upstream switched protocols unasked'));
     if (status === 101) {
@@ -286,7 +286,7 @@ export class Connection implements ReservedConnection {
     }
   }
 
-  private onEnd({ call, reading }: Busy): void {
+  private onEnd({ call, reading }: BusyState): void {
     call.end();
     this.inbox.rest();
     const isWhole = call.sending === 'sent' && reading.unread.length === 0;
@@ -336,7 +336,7 @@ export class Connection implements ReservedConnection {
   };
 
   /** Ends the response when no more comes; what was read before still counts. */
-  private conclude(state: Busy): void {
+  private conclude(state: BusyState): void {
     const { socket } = this;
     const { reading } = state;
     const orderly = socket.readableEnded && socket.errored === null;

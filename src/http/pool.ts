@@ -10,7 +10,7 @@ import {
   timeout,
   unreachable,
   type CarriedCall,
-  type Waiting,
+  type ConnectionWaiter,
 } from './connection.ts';
 import { Reservation } from './reservation.ts';
 import { readFraming, writeHead, Upload, type UploadListener } from './request-writer.ts';
@@ -42,7 +42,7 @@ class Pool implements Transport, ConnectionPool {
   private readonly connections = new Set<Connection>();
   private readonly idle: Connection[] = [];
   /** Waiters for a connection; some may be over. */
-  private waiting: Waiting[] = [];
+  private waiting: ConnectionWaiter[] = [];
   /** Calls that wait for the first byte of their bodies; some may be over. */
   private readonly gathering = new Set<PoolCall>();
   private sweeper: NodeJS.Timeout | undefined;
@@ -158,19 +158,19 @@ class Pool implements Transport, ConnectionPool {
   }
 
   /** Opens a connection for `waiting` when there is room for one. */
-  private openSoon(waiting: Waiting): void {
+  private openSoon(waiting: ConnectionWaiter): void {
     if (this.connections.size < this.options.maxSockets) this.open(waiting);
     else this.waiting.push(waiting);
   }
 
-  private nextWaiting(): Waiting | undefined {
+  private nextWaiting(): ConnectionWaiter | undefined {
     for (let call = this.waiting.shift(); call !== undefined; call = this.waiting.shift()) {
       if (!call.isOver) return call;
     }
     return undefined;
   }
 
-  private open(waiting: Waiting): void {
+  private open(waiting: ConnectionWaiter): void {
     this.connections.add(new Connection(this, waiting));
     this.sweepOn();
   }

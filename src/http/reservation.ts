@@ -1,13 +1,13 @@
 // Waits for a connection to the upstream that is kept for one request before it is sent. Money may move in between, so the
 // request must not find out afterwards that no connection can be had. A new one has to stay for a moment: what stands in
 // front of an upstream that is away often accepts and closes at once.
-import { unreachable, type Connection, type Waiting } from './connection.ts';
+import { unreachable, type Connection, type ConnectionWaiter } from './connection.ts';
 import type { CallFault } from './transport.ts';
 
 /** Time that a new connection has to stay open before it counts as had. */
 const STAYS_MS = 20;
 
-export class Reservation implements Waiting {
+export class Reservation implements ConnectionWaiter {
   readonly upgrade: boolean;
   readonly endsAt = Infinity;
   deadline: number;

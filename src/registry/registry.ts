@@ -13,7 +13,7 @@ import { API } from './api.ts';
 import { createKeyCheck, type ConfiguredKey } from './auth/api-keys.ts';
 import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth/dashboard-tokens.ts';
 import { createDeclaredRoutes } from './routes/declared-routes.ts';
-import type { Declared, DeclaredPlan, Difference } from './routes/three-way-merge.ts';
+import type { DeclaredRoute, DeclaredPlan, Difference } from './routes/three-way-merge.ts';
 import { createAuthenticator, type Authenticator } from './auth/credentials.ts';
 import { createChargeStreams, type ChargeStreamLimits } from './charges/charge-stream.ts';
 import { createExportPlaces } from './charges/export-places.ts';
@@ -108,7 +108,7 @@ export type Registry = {
   readonly routeSet: () => RouteSet;
   /** Makes the store follow what the configuration declares. Rejects if the store fails, and with a sentence if a reload
    * may not. */
-  readonly declare: (routes: readonly Declared[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
+  readonly declare: (routes: readonly DeclaredRoute[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
   /** Lists what store and configuration differ in at this moment. */
   readonly differences: () => readonly Difference[];
   /** Takes new settings on from the next request. Throws a sentence, and changes nothing, if a key cannot be used. */

@@ -23,7 +23,7 @@ type HandOver = {
   readonly close: () => Promise<void>;
 };
 
-type Waiting = { readonly socket: Socket; readonly since: number };
+type QueuedSocket = { readonly socket: Socket; readonly since: number };
 
 /** Queue of connections that the system lets in for us; Node's own. */
 const BACKLOG = 511;
@@ -33,7 +33,7 @@ const SLOW_MS = 200;
 const WAIT_MS = 5_000;
 
 export function createHandOver({ listen, members, clock, schedule, maxWaiting }: HandOverOptions): HandOver {
-  let waiting: Waiting[] = [];
+  let waiting: QueuedSocket[] = [];
   let timed = false;
   let accepted = 0;
   let emptied: (() => void) | undefined;

@@ -5,7 +5,7 @@ import { Socket } from 'node:net';
 import { ALIVE_MS, type Report, type Order } from './channel.ts';
 
 /** Functions of a worker, once it was started. */
-export type Served = {
+export type StartedWorker = {
   readonly take: (socket: Socket) => void;
   /** Connections that are open. */
   readonly open: () => number;
@@ -35,11 +35,11 @@ export type Channel = {
 /** Resolves with the exit code once it is to end. */
 export function runWorker(
   { send, onMessage }: Channel,
-  start: (started: WorkerStart) => Promise<Served>,
+  start: (started: WorkerStart) => Promise<StartedWorker>,
   couldNot: number,
 ): Promise<number> {
   const ended = Promise.withResolvers<number>();
-  let served: Served | undefined;
+  let served: StartedWorker | undefined;
   let prepared: { readonly reload: number; readonly putInForce: () => void } | undefined;
   const open = (): number => served?.open() ?? 0;
   let reporting: Promise<void> | undefined;

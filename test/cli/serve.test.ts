@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { readArgs, type Args } from '../../src/cli/args.ts';
-import { runServe, serve, type Running, type Start } from '../../src/cli/serve.ts';
+import { runServe, serve, type RunningTollgate, type Start } from '../../src/cli/serve.ts';
 import type { Config } from '../../src/config/config.ts';
 import { ADDRESS, RECEIVER } from '../config/support.ts';
 import { fakeIo, type FakeIo } from './support.ts';
@@ -35,7 +35,7 @@ const lines = (io: FakeIo): Record<string, unknown>[] =>
 /** Starts what `argv` says and hands over what would run; `end` is the exit code. */
 async function started(
   io: FakeIo,
-  running: Partial<Running> = {},
+  running: Partial<RunningTollgate> = {},
   ...argv: string[]
 ): Promise<{ config: Config; end: Promise<number> }> {
   const ready = Promise.withResolvers<Config>();
@@ -269,7 +269,7 @@ describe('behaviour: running and stopping', () => {
 
   test('a signal during the start stops after it', async () => {
     const io = fakeIo({ folder });
-    const up = Promise.withResolvers<Running>();
+    const up = Promise.withResolvers<RunningTollgate>();
     const begun = Promise.withResolvers<void>();
     let stopped = false;
     const end = runServe(argsOf(), io, () => {

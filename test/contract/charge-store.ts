@@ -7,9 +7,9 @@ import {
   type Change,
   type ChargeStore,
   type Entry,
-  type Inserted,
+  type InsertResult,
   type StoredCharge,
-  type Updated,
+  type UpdateResult,
 } from '../../src/domain/payment/ledger.ts';
 import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
@@ -52,7 +52,7 @@ export function describeChargeStore(
       const { charge } = decideClaim(undefined, claim, options, opened.now());
       return { charge, claim, options };
     };
-    const insert = (claim: Claim, rest: Partial<ClaimOptions> = {}): Promise<Inserted> =>
+    const insert = (claim: Claim, rest: Partial<ClaimOptions> = {}): Promise<InsertResult> =>
       store.insert(entryOf(claim, rest));
     const inserted = async (claim = fresh()): Promise<StoredCharge> => {
       const result = await insert(claim);
@@ -65,7 +65,7 @@ export function describeChargeStore(
       if (!moved.ok) throw new Error(moved.because);
       return { before, after: moved.charge, actor, because: { event } };
     };
-    const written = (updated: Updated): StoredCharge => {
+    const written = (updated: UpdateResult): StoredCharge => {
       if (updated.kind !== 'written') throw new Error(updated.kind);
       return updated.charge;
     };
@@ -200,7 +200,7 @@ export function describeChargeStore(
     test('attack: one transfer proves one charge, in the transaction that writes it', async () => {
       const [a, b] = [fresh(), fresh()];
       const { transaction } = proofOf(a);
-      const settled = async (what: Claim): Promise<Updated> => {
+      const settled = async (what: Claim): Promise<UpdateResult> => {
         const settling = written(await store.update(changeOf(await inserted(what), START)));
         const proof = proofOf(what, { transaction, logIndex: 5 });
         return other.update(changeOf(settling, { kind: 'settled', proof, leaseMs: LEASE }));

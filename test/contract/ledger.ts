@@ -3,13 +3,13 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Charge, Claim, KeptAnswer } from '../../src/domain/payment/charge.ts';
-import type { Advanced, Ledger } from '../../src/domain/payment/ledger.ts';
+import type { AdvanceResult, Ledger } from '../../src/domain/payment/ledger.ts';
 import {
   ASK_AGAIN,
   CLAIMS,
   presentedBy,
   REDEEM_MS,
-  type Claimed,
+  type ClaimResult,
   type ClaimOptions,
 } from '../../src/domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
@@ -50,9 +50,9 @@ export function describeLedger(
     });
     afterAll(() => opened.close());
 
-    const claim = (what: Claim, rest: Partial<ClaimOptions> = {}): Promise<Claimed> =>
+    const claim = (what: Claim, rest: Partial<ClaimOptions> = {}): Promise<ClaimResult> =>
       ledger.claim(what, { ...OPTIONS, ...rest });
-    const advance = (what: Pick<Claim, 'id'>, event: ChargeEvent, owner = 'run/one'): Promise<Advanced> =>
+    const advance = (what: Pick<Claim, 'id'>, event: ChargeEvent, owner = 'run/one'): Promise<AdvanceResult> =>
       ledger.advance(what.id, event, { owner });
     const must = async (what: Pick<Claim, 'id'>, event: ChargeEvent, owner = 'run/one'): Promise<Charge> => {
       const advanced = await advance(what, event, owner);
@@ -746,7 +746,7 @@ export function describeLedger(
           expect((await claim(what)).kind).toBe('claimed');
           await must(what, { kind: 'released', reason: 'upstream_unreachable', unasked: true });
         }
-        expect((await claim(what)) satisfies Claimed).toMatchObject({ kind: 'claimed', charge: { claims: 2 } });
+        expect((await claim(what)) satisfies ClaimResult).toMatchObject({ kind: 'claimed', charge: { claims: 2 } });
       });
 
       test('behaviour: a process that died while delivering leaves a charge whose payer may come back', async () => {
@@ -785,7 +785,7 @@ export function describeLedger(
   });
 }
 
-async function expectRefused(advanced: Promise<Advanced>): Promise<void> {
+async function expectRefused(advanced: Promise<AdvanceResult>): Promise<void> {
   const result = await advanced.catch(() => ({ kind: 'conflict' }));
   expect(result.kind).toBe('conflict');
 }

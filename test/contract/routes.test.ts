@@ -7,7 +7,13 @@ import { createLog } from '../../src/host/log.ts';
 import { openRoutes, type Routes } from '../../src/registry/routes/registry-routes.ts';
 import type { RouteInput } from '../../src/domain/routing/route.ts';
 import { registerBody } from '../../src/registry/http/schemas.ts';
-import type { NewRoute, RouteStore, RoutesWritten, RouteWrite, StoredRoute } from '../../src/registry/store/ports.ts';
+import type {
+  NewRoute,
+  RouteStore,
+  RouteWriteResult,
+  RouteWrite,
+  StoredRoute,
+} from '../../src/registry/store/ports.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
 import { storedRoute as route } from '../cases/routes.ts';
@@ -70,7 +76,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
   });
 
   const insert = (made: NewRoute, key = made.pattern): RouteWrite => ({ kind: 'insert', route: made, key });
-  const write = async (writes: readonly RouteWrite[], options = MANY, to = store): Promise<RoutesWritten> => {
+  const write = async (writes: readonly RouteWrite[], options = MANY, to = store): Promise<RouteWriteResult> => {
     const written = await to.write(writes, options);
     if (written === 'moved') throw new Error(written);
     return written;

@@ -2,7 +2,7 @@
 // APIs receive them, not one refusal and not one wrong 402 under the profile and settings that fit, and exactly known
 // rates under `unknown`.
 import { describe, expect, test } from 'vitest';
-import { FULL_FOLDING, type Folding, type ProfileName } from '../../src/domain/routing/profile.ts';
+import { FULL_FOLDING, type PathFolding, type ProfileName } from '../../src/domain/routing/profile.ts';
 import { compileSnapshot, type PathOptions, type Snapshot } from '../../src/domain/routing/snapshot.ts';
 import { allowedMethods } from '../../src/domain/routing/method.ts';
 import { canonicalPath, splitTarget } from '../../src/domain/routing/target.ts';
@@ -12,7 +12,7 @@ import { protect, routesFor } from './protect.ts';
 const CORPUS = readCorpus();
 const ALL = CORPUS.flatMap(({ targets }) => targets);
 const METHODS = allowedMethods();
-const FOLDING = Object.keys(FULL_FOLDING) as (keyof Folding)[];
+const FOLDING = Object.keys(FULL_FOLDING) as (keyof PathFolding)[];
 const DEFAULTS: Group['settings'] = { encodedSlashes: 'refuse', doubleSlashes: 'merge' };
 
 type Passage =

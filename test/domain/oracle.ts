@@ -2,12 +2,17 @@
 // obviously right; the trie has to agree with it.
 import { foldSegment } from '../../src/domain/routing/fold.ts';
 import { parsePattern, type Segment } from '../../src/domain/routing/pattern.ts';
-import type { Folding } from '../../src/domain/routing/profile.ts';
+import type { PathFolding } from '../../src/domain/routing/profile.ts';
 import type { Route } from '../../src/domain/routing/route.ts';
 
 const RANK = { literal: 0, param: 1, wildcard: 2 };
 
-export function findLinear(routes: readonly Route[], key: string, method: string, folding: Folding): Route | undefined {
+export function findLinear(
+  routes: readonly Route[],
+  key: string,
+  method: string,
+  folding: PathFolding,
+): Route | undefined {
   const parts = key.split('/').filter((part) => part !== '');
   const candidates = routes.flatMap((route) => {
     const parsed = parsePattern(route.pattern);
@@ -23,7 +28,7 @@ export function findLinear(routes: readonly Route[], key: string, method: string
   return candidates[0]?.route;
 }
 
-function covers(segments: readonly Segment[], parts: readonly string[], folding: Folding): boolean {
+function covers(segments: readonly Segment[], parts: readonly string[], folding: PathFolding): boolean {
   const wildcard = segments.at(-1)?.kind === 'wildcard';
   const fixed = wildcard ? segments.slice(0, -1) : segments;
   if (wildcard ? parts.length < fixed.length : parts.length !== fixed.length) return false;

@@ -1,6 +1,6 @@
 // A primary with a synchronous standby, which takes its place: what was answered is there, and what was not is not taken for it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Claimed } from '../../src/domain/payment/claim-policy.ts';
+import type { ClaimResult } from '../../src/domain/payment/claim-policy.ts';
 import { createLedger, type Ledger } from '../../src/domain/payment/ledger.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
@@ -55,7 +55,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and a standby that takes its place', 
 
   test('attack: a claim that only a lost primary had is not told by what a look there finds, and is claimed once', async () => {
     let changes = 0;
-    const claim = (n: number): Promise<Claimed> =>
+    const claim = (n: number): Promise<ClaimResult> =>
       ledger.claim(claimOf(n), {
         ...{ owner: 'run/one', leaseMs: 600_000, maxUnsettledPerPayer: 1000, changeId: `change ${++changes}` },
       });
@@ -70,7 +70,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and a standby that takes its place', 
 
     // The standby is cut off: the next claim is written here, and is not confirmed.
     await behind.close();
-    let told: Claimed | undefined;
+    let told: ClaimResult | undefined;
     const claimed = claim(1000).then((result) => (told = result));
     await until('it waits for the standby', waits);
     await primary.stop('SIGKILL');

@@ -2,7 +2,7 @@
 // claimed only if it is, and nobody waits for ever. Each of these was seen to go wrong without what guards against it.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Claim } from '../../src/domain/payment/charge.ts';
-import type { Claimed, ClaimOptions } from '../../src/domain/payment/claim-policy.ts';
+import type { ClaimResult, ClaimOptions } from '../../src/domain/payment/claim-policy.ts';
 import { createLedger, LedgerUnavailable, type Ledger } from '../../src/domain/payment/ledger.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
@@ -119,8 +119,8 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     await server.query("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     await server.query('SELECT pg_reload_conf()');
     try {
-      let told: Claimed | undefined;
-      const claim = (): Promise<Claimed> => ledger.claim(fresh(), options()).then((result) => (told = result));
+      let told: ClaimResult | undefined;
+      const claim = (): Promise<ClaimResult> => ledger.claim(fresh(), options()).then((result) => (told = result));
       let claimed = claim();
       const first = await until('it waits for the standby', async () => {
         // It takes the server a moment to have its processes wait.

@@ -18,7 +18,7 @@ import {
   type RegistryDeps,
   type RegistrySettings,
 } from '../../src/registry/registry.ts';
-import type { Declared } from '../../src/registry/routes/three-way-merge.ts';
+import type { DeclaredRoute } from '../../src/registry/routes/three-way-merge.ts';
 import { NETWORKS } from '../../src/gateway/rails/rails.ts';
 import type { ChargesStore, Store } from '../../src/registry/store/ports.ts';
 import { createTotalsBook } from '../../src/registry/totals/totals-book.ts';
@@ -45,8 +45,8 @@ export const EVENTS = '/v1/protected-routes/events';
 
 /** Routes as a configuration declares them, with its defaults. */
 export function declared(
-  routes: readonly (Partial<Declared> & Pick<Declared, 'route_pattern' | 'amount'>)[],
-): readonly Declared[] {
+  routes: readonly (Partial<DeclaredRoute> & Pick<DeclaredRoute, 'route_pattern' | 'amount'>)[],
+): readonly DeclaredRoute[] {
   return routes.map((route) => ({
     ...{ method: '*', currency: 'USD', name: null, description: null },
     ...{ status: 'active', allow_anonymous: true, receiver_config_id: null },

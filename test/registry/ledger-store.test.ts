@@ -19,7 +19,7 @@ import { createInterface } from 'node:readline';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { LedgerUnavailable, type PruneBefore } from '../../src/domain/payment/ledger.ts';
-import { REDEEM_MS, type Claimed } from '../../src/domain/payment/claim-policy.ts';
+import { REDEEM_MS, type ClaimResult } from '../../src/domain/payment/claim-policy.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
@@ -58,7 +58,7 @@ function open(options: Partial<SqliteChargesOptions> = {}): SqliteLedger {
   return ledger;
 }
 
-const claim = (ledger: SqliteLedger, n: number): Promise<Claimed> => ledger.claim(claimOf(n), OPTIONS);
+const claim = (ledger: SqliteLedger, n: number): Promise<ClaimResult> => ledger.claim(claimOf(n), OPTIONS);
 
 type Running = {
   child: ChildProcess;

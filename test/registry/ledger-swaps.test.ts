@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Claim } from '../../src/domain/payment/charge.ts';
-import type { Advanced } from '../../src/domain/payment/ledger.ts';
+import type { AdvanceResult } from '../../src/domain/payment/ledger.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
@@ -44,7 +44,7 @@ const advance = (
   { id }: Claim,
   event: ChargeEvent,
   changeId = `change ${++change}`,
-): Promise<Advanced> => ledger.advance(id, event, { owner: 'run/one', changeId });
+): Promise<AdvanceResult> => ledger.advance(id, event, { owner: 'run/one', changeId });
 
 describe('a row that changed meanwhile', () => {
   test('behaviour: is not written over; the answer is what the row says', async () => {

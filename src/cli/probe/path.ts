@@ -14,7 +14,7 @@ import {
 } from './canaries.ts';
 import { forwardedSpellings } from './tollgate.ts';
 
-export type Asked = Canary & { readonly deed: Deed };
+export type CanaryResult = Canary & { readonly deed: Deed };
 type MethodDeed = { readonly method: string; readonly status: number | undefined; readonly alike: boolean };
 
 export type PathReport = {
@@ -23,7 +23,7 @@ export type PathReport = {
   readonly first: ProbeResponse;
   readonly unknownStatus: number | undefined;
   readonly told:
-    | { readonly ok: true; readonly asked: readonly Asked[]; readonly methods: readonly MethodDeed[] }
+    | { readonly ok: true; readonly asked: readonly CanaryResult[]; readonly methods: readonly MethodDeed[] }
     | { readonly ok: false; readonly doubt: Doubt };
 };
 
@@ -86,7 +86,7 @@ async function getAbove(known: KnownPath, get: (target: string) => Promise<Sampl
   return { target: `${pathAbove(known)}/${known.query}`, answer };
 }
 
-type Answered = { readonly kind: CanaryKind; readonly sample: Sample };
+type CanarySample = { readonly kind: CanaryKind; readonly sample: Sample };
 
 /** Every spelling, and every other one that Tollgate could make of it under some setting. */
 async function askSpellings(
@@ -94,7 +94,7 @@ async function askSpellings(
   build: string | undefined,
   { host, parallel, progress }: PathProbe,
   get: (target: string) => Promise<Sample>,
-): Promise<Answered[]> {
+): Promise<CanarySample[]> {
   const canaries = spellings(known, host, build);
   const kinds = new Map(canaries.map(({ target, kind }) => [target, kind]));
   const further = forwardedSpellings([...kinds.keys()], known, host);

@@ -5,7 +5,7 @@ import {
   FULL_FOLDING,
   PROFILE_NAMES,
   profileFolding,
-  type Folding,
+  type PathFolding,
   type ProfileName,
 } from '../../domain/routing/profile.ts';
 import type { PathOptions } from '../../domain/routing/snapshot.ts';
@@ -19,7 +19,7 @@ export type Leak = { readonly target: string; readonly path: string };
 export type ProfileGroup = {
   /** Profiles that fold alike, the ones that the upstream's own headers name first. */
   readonly names: readonly [ProfileName, ...ProfileName[]];
-  readonly folds: readonly (keyof Folding)[];
+  readonly folds: readonly (keyof PathFolding)[];
   readonly leaks: readonly Leak[];
 };
 
@@ -30,9 +30,9 @@ export type Judgement = {
   readonly unproven: readonly ProfileGroup[];
   readonly unsafe: readonly ProfileGroup[];
   /** Per folding rule the spellings that only this rule catches. */
-  readonly needs: readonly { readonly rule: keyof Folding; readonly because: readonly Leak[] }[];
+  readonly needs: readonly { readonly rule: keyof PathFolding; readonly because: readonly Leak[] }[];
   /** Rules that nothing was asked about. */
-  readonly unasked: readonly (keyof Folding)[];
+  readonly unasked: readonly (keyof PathFolding)[];
   readonly recommended: Recommendation | undefined;
 };
 
@@ -47,7 +47,7 @@ type Recommendation = {
 
 export const FOLDING_RULES = keysOf(FULL_FOLDING);
 /** Rules that a path without a parameter can tell nothing about. */
-const ABOUT_PARAMETERS: readonly (keyof Folding)[] = ['empty'];
+const ABOUT_PARAMETERS: readonly (keyof PathFolding)[] = ['empty'];
 
 export function judgeProfiles(probed: readonly PathReport[], host: string): Judgement {
   // A path that told nothing must not pass for one without leaks.

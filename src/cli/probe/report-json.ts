@@ -2,10 +2,10 @@
 // the text gives too. Members are snake_case like everything that Tollgate writes for programs.
 import { adviseMethods } from './methods.ts';
 import type { ProfileGroup } from './profiles.ts';
-import { isSafe, type Probed } from './report.ts';
+import { isSafe, type ProbeReport } from './report.ts';
 import { pathsOf, patternFor, treatmentUnder } from './tollgate.ts';
 
-export function jsonReport({ upstream, host, reports, judgement, tried, asked: profile }: Probed): unknown {
+export function jsonReport({ upstream, host, reports, judgement, tried, asked: profile }: ProbeReport): unknown {
   const { recommended } = judgement;
   const names = (groups: readonly ProfileGroup[]): unknown[] =>
     groups.flatMap(({ names: all, folds, leaks }) =>

@@ -1,14 +1,14 @@
 // Writes the findings of a probe as text for a person. The table comes first and the lines to paste come last, because
 // the end is what stands above the prompt. A sentence here never says more than was asked: canaries that do not get
 // through are evidence for the paths that were named.
-import type { Folding, ProfileName } from '../../domain/routing/profile.ts';
+import type { PathFolding, ProfileName } from '../../domain/routing/profile.ts';
 import { counts, type Deed, type Doubt } from './answers.ts';
 import type { PathReport } from './path.ts';
 import { FOLDING_RULES, type Judgement, type ProfileGroup } from './profiles.ts';
 import { recommendationLines, some } from './recommendation.ts';
 import { pathsOf, patternFor, treatmentUnder, type Treatment } from './tollgate.ts';
 
-export type Probed = {
+export type ProbeReport = {
   readonly upstream: string;
   readonly host: string;
   readonly reports: readonly PathReport[];
@@ -39,7 +39,7 @@ const RULES: ReadonlyMap<string, string> = new Map([
   ['lists', 'lists of names'],
 ]);
 
-function nameOf(rule: keyof Folding): string {
+function nameOf(rule: keyof PathFolding): string {
   return RULES.get(rule) ?? rule;
 }
 
@@ -53,7 +53,7 @@ const DOUBTS: Readonly<Record<Doubt, string>> = {
     'every path is answered like it, so no spelling can be told from another. If it wants a credential first, send one with --header',
 };
 
-export function textReport(probed: Probed): string[] {
+export function textReport(probed: ProbeReport): string[] {
   const { reports, judgement } = probed;
   const lines = reports.flatMap((report) => [...describePath(report, probed), '']);
   const told = reports.filter((report) => report.told.ok);
@@ -80,7 +80,7 @@ export function textReport(probed: Probed): string[] {
   ];
 }
 
-function askedProfile({ asked, judgement }: Probed): string[] {
+function askedProfile({ asked, judgement }: ProbeReport): string[] {
   if (asked === undefined) return [];
   const proven = judgement.safe.some(({ names }) => names.includes(asked));
   const judged = isSafe(asked, judgement) ? `safe${proven ? '' : ' as far as was asked'}` : 'NOT SAFE';
@@ -94,7 +94,7 @@ export function isSafe(profile: ProfileName, { safe, unproven }: Judgement): boo
 
 type Row = { readonly kind: string; readonly cells: readonly string[]; readonly telling: boolean };
 
-function describePath(report: PathReport, { upstream, host, judgement, all }: Probed): string[] {
+function describePath(report: PathReport, { upstream, host, judgement, all }: ProbeReport): string[] {
   const { known, first, unknownStatus, told } = report;
   const title = `GET ${known.path}${known.query} at ${upstream}`;
   if (first.kind === 'none') return [`${title}: ${first.detail}.`];
@@ -195,7 +195,7 @@ function folding({ needs, unasked }: Judgement): string[] {
 }
 
 /** Where the two read a spelling differently, none of it a way around. */
-function differences({ reports, judgement, host }: Probed): string[] {
+function differences({ reports, judgement, host }: ProbeReport): string[] {
   const corrected: string[] = [];
   const costly: string[] = [];
   const refused: string[] = [];

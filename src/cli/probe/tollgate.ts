@@ -5,7 +5,7 @@ import {
   FULL_FOLDING,
   PROFILE_NAMES,
   profileFolding,
-  type Folding,
+  type PathFolding,
   type ProfileName,
 } from '../../domain/routing/profile.ts';
 import type { Route } from '../../domain/routing/route.ts';
@@ -51,7 +51,7 @@ export function pathsOf(profile: ProfileName, rest: Partial<Omit<PathOptions, 'f
 }
 
 /** Everything folded but `rule`. */
-export function pathsWithout(rule: keyof Folding): PathOptions {
+export function pathsWithout(rule: keyof PathFolding): PathOptions {
   return { ...DEFAULT_PATHS, folding: { ...FULL_FOLDING, [rule]: false } };
 }
 

@@ -12,7 +12,7 @@ export type PublicationTask = {
   readonly owner: string | undefined;
 };
 
-export type ToThread =
+export type PublicationJob =
   /** Routes as `text` of `writeRoutes`. */
   | { readonly kind: 'routes'; readonly text: string; readonly isLast: boolean }
   /** Answers to the questions that were asked last, one for each. */
@@ -22,7 +22,7 @@ export type ToThread =
       readonly taken: readonly TakenPath[];
     };
 
-export type FromThread =
+export type PublicationReply =
   | { readonly kind: 'questions'; readonly questions: readonly SampleRequest[] }
   | { readonly kind: 'made'; readonly made: MadePublication };
 

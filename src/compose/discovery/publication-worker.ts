@@ -8,7 +8,7 @@ import { draftPublication, type PublicationDraft } from '../../domain/discovery/
 import type { SampleRequest } from '../../domain/discovery/sold-operations.ts';
 import { parsePattern } from '../../domain/routing/pattern.ts';
 import type { Route } from '../../domain/routing/route.ts';
-import { readRoutes, type FromThread, type PublicationTask, type ToThread } from './publication-wire.ts';
+import { readRoutes, type PublicationReply, type PublicationTask, type PublicationJob } from './publication-wire.ts';
 
 /** Priority behind whatever serves requests. */
 const NICE = 10;
@@ -22,7 +22,7 @@ let draft: PublicationDraft | undefined;
 let questions: readonly SampleRequest[] = [];
 const winners: (Route | undefined)[] = [];
 
-const say = (message: FromThread): void => parentPort?.postMessage(message, []);
+const say = (message: PublicationReply): void => parentPort?.postMessage(message, []);
 
 function begin(): PublicationDraft {
   const { settings, exclude, owner } = workerData as PublicationTask;
@@ -39,7 +39,7 @@ function ask(): void {
   say({ kind: 'questions', questions: questions.slice(winners.length, winners.length + SLICE) });
 }
 
-parentPort?.on('message', (message: ToThread) => {
+parentPort?.on('message', (message: PublicationJob) => {
   draft ??= begin();
   if (message.kind === 'routes') {
     for (const route of readRoutes(message.text)) draft.add(route);

@@ -10,16 +10,16 @@ import {
   type MadePublication,
   type PublicationReport,
 } from '../../domain/discovery/publication.ts';
-import type { LeftOut, LeftOutReason } from '../../domain/discovery/sold-operations.ts';
+import type { OmittedOperation, OmissionReason } from '../../domain/discovery/sold-operations.ts';
 import { findUnpayable } from '../../domain/payment/offer.ts';
 import { createResolver } from '../../domain/routing/resolve.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import { receiversById } from '../part.ts';
-import { writeRoutes, type FromThread, type PublicationTask, type ToThread } from './publication-wire.ts';
+import { writeRoutes, type PublicationReply, type PublicationTask, type PublicationJob } from './publication-wire.ts';
 import { nameWay } from '../way-warnings.ts';
 
-export type Publishing = Pick<Config, 'receivers'> & {
+export type PublicationConfig = Pick<Config, 'receivers'> & {
   readonly discovery: NonNullable<Config['discovery']>;
   readonly proxy: ProxyConfig;
 };
@@ -37,14 +37,14 @@ export function publishingOf({
   discovery,
   proxy,
   receivers,
-}: Pick<Config, 'discovery' | 'proxy' | 'receivers'>): Publishing | undefined {
+}: Pick<Config, 'discovery' | 'proxy' | 'receivers'>): PublicationConfig | undefined {
   if (discovery === undefined || !discovery.serve || proxy === undefined) return undefined;
   return { discovery, proxy, receivers };
 }
 
 /** Makes the publication. `owner`: JSON of the owner's document. Rejects if the thread cannot make it. */
 export async function makePublication(
-  config: Publishing,
+  config: PublicationConfig,
   owner: string | undefined,
   snapshot: Pick<Snapshot, 'routes' | 'matcher' | 'paths'>,
 ): Promise<MadePublication> {
@@ -61,10 +61,10 @@ export async function makePublication(
   const made = Promise.withResolvers<MadePublication>();
   const timer = setTimeout(() => made.reject(new Error(`it took longer than ${TIME_MS / 1000} s`)), TIME_MS);
   worker.unref();
-  worker.on('message', (message: FromThread) => {
+  worker.on('message', (message: PublicationReply) => {
     if (message.kind === 'made') return made.resolve(message.made);
     const winners = message.questions.map((question) => winnerOf(question, resolve));
-    worker.postMessage({ kind: 'winners', winners, taken: takenPaths(resolve) } satisfies ToThread, []);
+    worker.postMessage({ kind: 'winners', winners, taken: takenPaths(resolve) } satisfies PublicationJob, []);
   });
   worker.once('error', made.reject);
   worker.once('exit', () => made.reject(new Error('its thread ended')));
@@ -77,18 +77,18 @@ export async function makePublication(
   }
 }
 
-async function send(worker: Worker, config: Publishing, routes: readonly Route[]): Promise<void> {
+async function send(worker: Worker, config: PublicationConfig, routes: readonly Route[]): Promise<void> {
   const receivers = receiversById(config);
   const isPayable = (route: Route): boolean => findUnpayable(route, receivers, 'refuse').length === 0;
   for (let at = 0; at === 0 || at < routes.length; at += SLICE) {
     const slice = routes.slice(at, at + SLICE).map((route) => saleRouteOf(route, isPayable(route)));
     const isLast = at + SLICE >= routes.length;
-    worker.postMessage({ kind: 'routes', text: writeRoutes(slice), isLast } satisfies ToThread, []);
+    worker.postMessage({ kind: 'routes', text: writeRoutes(slice), isLast } satisfies PublicationJob, []);
     await breathe();
   }
 }
 
-function taskOf({ discovery, proxy, receivers }: Publishing, owner: string | undefined): PublicationTask {
+function taskOf({ discovery, proxy, receivers }: PublicationConfig, owner: string | undefined): PublicationTask {
   const { title, serviceName, contact, docsUrl, llms, exclude } = discovery;
   return {
     settings: {
@@ -111,12 +111,12 @@ const REASONS = {
   method: 'no OpenAPI document can name its method',
   shadowed: 'another route takes its requests',
   no_room: 'more operations than there is room for',
-} as const satisfies Record<LeftOutReason, string>;
+} as const satisfies Record<OmissionReason, string>;
 /** Left out because their owner said so. */
-const WANTED: ReadonlySet<LeftOutReason> = new Set(['paused', 'excluded']);
+const WANTED: ReadonlySet<OmissionReason> = new Set(['paused', 'excluded']);
 
 /** Says why `left` is not told, in a few words. */
-export function leftOutReason({ why }: LeftOut): string {
+export function leftOutReason({ why }: OmittedOperation): string {
   return REASONS[why];
 }
 

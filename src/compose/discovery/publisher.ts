@@ -3,7 +3,7 @@
 // all this takes a quarter of one core at most.
 import type { Config } from '../../config/config.ts';
 import type { MadePublication, Publication } from '../../domain/discovery/publication.ts';
-import type { Current } from '../../gateway/routes/current-snapshot.ts';
+import type { CurrentSnapshot } from '../../gateway/routes/current-snapshot.ts';
 import type { PublicationInForce } from '../../gateway/public-documents.ts';
 import type { Clock, Schedule } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
@@ -25,7 +25,7 @@ export type OwnerInForce = { readonly json: string } | 'unread' | undefined;
 type PublisherDeps = {
   /** The configuration in force. */
   readonly settings: { readonly config: Config };
-  readonly current: Pick<Current, 'snapshot' | 'onSwap'>;
+  readonly current: Pick<CurrentSnapshot, 'snapshot' | 'onSwap'>;
   readonly owner: () => OwnerInForce;
   readonly schedule: Schedule;
   readonly clock: Pick<Clock, 'monotonic'>;

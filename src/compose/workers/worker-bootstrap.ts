@@ -8,19 +8,19 @@ import type { StoreSettings } from '../../domain/store-settings.ts';
 import type { DescriptionInForce } from '../discovery/discovery.ts';
 
 /** The part of the bootstrap that a reload changes too. */
-export type Configured = {
+export type WorkerConfig = {
   /** The configuration without the sections that are the primary's alone. */
   readonly config: Config;
 };
 
 /** The API description as the primary read it: no worker reads it again. It has a message of its own when it is ready. */
-export type Described = { readonly description: DescriptionInForce };
+export type HandedDescription = { readonly description: DescriptionInForce };
 
 /** Publication as far as it was made; it has a message of its own too. */
 export type HandedPublication = { readonly publication: Publication | undefined };
 
-export type WorkerBootstrap = Configured &
-  Described &
+export type WorkerBootstrap = WorkerConfig &
+  HandedDescription &
   HandedPublication & {
     readonly socketPath: string;
     /** Key for calls on that socket. */
@@ -36,7 +36,7 @@ export type WorkerBootstrap = Configured &
 
 type HandedKey = { readonly handedKey: Buffer };
 
-export function writeGiven(given: Configured | Described | HandedPublication | WorkerBootstrap): string {
+export function writeGiven(given: WorkerConfig | HandedDescription | HandedPublication | WorkerBootstrap): string {
   return serialize(exchange(given, handKey)).toString('base64');
 }
 
@@ -44,12 +44,12 @@ export function readGiven(text: string): WorkerBootstrap {
   return read(text) as WorkerBootstrap;
 }
 
-export function readConfigured(text: string): Configured {
-  return read(text) as Configured;
+export function readConfigured(text: string): WorkerConfig {
+  return read(text) as WorkerConfig;
 }
 
-export function readNoticed(text: string): Described | HandedPublication {
-  return read(text) as Described | HandedPublication;
+export function readNoticed(text: string): HandedDescription | HandedPublication {
+  return read(text) as HandedDescription | HandedPublication;
 }
 
 function read(text: string): unknown {

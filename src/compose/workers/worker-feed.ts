@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Route } from '../../domain/routing/route.ts';
 import { createSetProver } from '../../domain/routing/set-proof.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
-import type { Current, SnapshotChange } from '../../gateway/routes/current-snapshot.ts';
+import type { CurrentSnapshot, SnapshotChange } from '../../gateway/routes/current-snapshot.ts';
 import type { Random } from '../../host/clock.ts';
 import type { RoutesInForce } from '../../registry/worker-api.ts';
 import type { RouteEvent } from '../../registry/routes/route-index.ts';
@@ -14,7 +14,7 @@ const KEPT = 1_000;
 /** Differences of two sets that are told one by one. */
 const MOST_TOLD = 100;
 
-export function numberRoutes(current: Current, random: Random): RoutesInForce {
+export function numberRoutes(current: CurrentSnapshot, random: Random): RoutesInForce {
   const registryId = `primary-${random(12).toString('hex')}`;
   const listeners = new Set<(change: RouteEvent) => void>();
   let kept: RouteEvent[] = [];

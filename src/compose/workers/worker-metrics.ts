@@ -3,7 +3,7 @@ import {
   createMetricSums,
   createReporter,
   type MetricSums,
-  type Merging,
+  type MergeRules,
   type Reporter,
 } from '../../host/metric-sums.ts';
 import type { Metrics } from '../../host/metrics.ts';
@@ -25,7 +25,7 @@ const OF_THE_PRIMARY: ReadonlySet<string> = new Set([
 ]);
 
 /** Rules for gauges: what one process is worst at, all of them are. */
-const MERGING: Merging = {
+const MERGING: MergeRules = {
   tollgate_facilitator_open: 'max',
   nodejs_eventloop_lag_seconds: 'max',
   nodejs_eventloop_lag_min_seconds: 'min',

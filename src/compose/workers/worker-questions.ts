@@ -4,7 +4,7 @@ import type { Report } from '../../workers/channel.ts';
 import type { Member } from '../../workers/member.ts';
 import type { Supervisor } from '../../workers/supervisor.ts';
 
-type WorkerAsking = {
+type WorkerQuestions = {
   /** Asks the workers; never rejects. */
   readonly ask: (question: string) => Promise<readonly string[]>;
   readonly answered: (member: Member, message: Report & { readonly kind: 'answer' }) => void;
@@ -15,7 +15,7 @@ const ANSWER_MS = 1_000;
 
 type Round = { readonly waiting: Set<Member>; readonly answers: string[]; readonly over: () => void };
 
-export function createAsking({ members }: Pick<Supervisor, 'members'>, schedule: Schedule): WorkerAsking {
+export function createAsking({ members }: Pick<Supervisor, 'members'>, schedule: Schedule): WorkerQuestions {
   const rounds = new Map<number, Round>();
   let last = 0;
 

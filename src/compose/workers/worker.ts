@@ -8,7 +8,7 @@ import { systemSchedule, type Clock, type Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { createMetrics, type Metrics } from '../../host/metrics.ts';
 import { storeAt } from '../../registry/store/store-kinds.ts';
-import type { Served } from '../../workers/worker-channel.ts';
+import type { StartedWorker } from '../../workers/worker-channel.ts';
 import { countLeases } from '../charge-metrics.ts';
 import { createClosers } from '../closers.ts';
 import { createDraining } from '../draining.ts';
@@ -21,7 +21,7 @@ import { observeCalls, observeLoad } from '../store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
 import { createTally } from '../../gateway/totals/tally.ts';
 import type { WorkerReport } from './worker-report.ts';
-import { createCurrent, type Current } from '../../gateway/routes/current-snapshot.ts';
+import { createCurrent, type CurrentSnapshot } from '../../gateway/routes/current-snapshot.ts';
 import { followPrimary, PRIMARY_URL } from '../sync.ts';
 
 type WorkerDeps = {
@@ -36,7 +36,7 @@ type WorkerDeps = {
 const ROUTES_MS = 60_000;
 
 /** Starts a worker. `run` names this life of it. */
-export async function startWorker(given: WorkerBootstrap, run: string, deps: WorkerDeps): Promise<Served> {
+export async function startWorker(given: WorkerBootstrap, run: string, deps: WorkerDeps): Promise<StartedWorker> {
   const { log, onTaken } = deps;
   const { config, socketPath, key, version, hasRoutes } = given;
   const published = { publication: given.publication };
@@ -114,7 +114,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   };
 }
 
-async function firstRoutes({ first }: Pick<Current, 'first'>, socketPath: string): Promise<void> {
+async function firstRoutes({ first }: Pick<CurrentSnapshot, 'first'>, socketPath: string): Promise<void> {
   const late = Promise.withResolvers<never>();
   const cancel = systemSchedule(ROUTES_MS, () =>
     late.reject(

@@ -6,7 +6,7 @@ import type { Config, ProxyConfig } from '../../config/config.ts';
 import { dataFolderOf } from '../../config/data-folder.ts';
 import { workersOfRun } from '../../domain/payment/charge.ts';
 import { workerStore } from '../../domain/store-settings.ts';
-import type { Current } from '../../gateway/routes/current-snapshot.ts';
+import type { CurrentSnapshot } from '../../gateway/routes/current-snapshot.ts';
 import type { Check } from '../../host/admin.ts';
 import { systemSchedule, type Clock, type Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
@@ -25,8 +25,8 @@ import type { DescriptionInForce, DiscoverySource } from '../discovery/discovery
 import type { Publisher } from '../discovery/publisher.ts';
 import {
   writeGiven,
-  type Configured,
-  type Described,
+  type WorkerConfig,
+  type HandedDescription,
   type WorkerBootstrap,
   type HandedPublication,
 } from './worker-bootstrap.ts';
@@ -48,7 +48,7 @@ const LATE_CALL_MS = 1_000;
 
 type WorkersDeps = {
   readonly settings: Settings;
-  readonly current: Current;
+  readonly current: CurrentSnapshot;
   readonly metrics: Metrics;
   readonly discovery: DiscoverySource;
   readonly publisher: Publisher;
@@ -102,7 +102,7 @@ export async function startWorkers(
     ledger: ledger === 'primary' ? kept : undefined,
   });
   const socket = await openWorkerSocket(dataFolderOf(config), api.handle);
-  const configured = (next: Config): Configured => {
+  const configured = (next: Config): WorkerConfig => {
     return { config: { ...shareOf(next, count), registry: undefined } };
   };
   const given = (): WorkerBootstrap => ({
@@ -121,7 +121,7 @@ export async function startWorkers(
     given: () => writeGiven(given()),
     ...{ clock, schedule: systemSchedule, log },
   });
-  const notice = (noticed: Described | HandedPublication): void =>
+  const notice = (noticed: HandedDescription | HandedPublication): void =>
     supervisor.tell({ kind: 'notice', text: writeGiven(noticed) });
   discovery.onRead(() => notice({ description: forWorkers(discovery.inForce()) }));
   publisher.onPublished((publication) => notice({ publication }));

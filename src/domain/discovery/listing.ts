@@ -51,14 +51,14 @@ const MAX_VALUES = 1_536;
 const REMEMBERED = 256;
 
 /** The form in which a route is listed. */
-type Shown = {
+type ListedForm = {
   readonly pattern: Pattern;
   /** Template of the pattern; undefined if it is a plain path. */
   readonly template: string | undefined;
 };
 
 /** A route that was asked for. */
-type AskedRoute = Shown & {
+type AskedRoute = ListedForm & {
   /** Patterns that exclude some of its paths. */
   readonly partly: readonly Pattern[];
   /** Listings by operation, or by method if there is none. */
@@ -109,7 +109,7 @@ function isListed(method: string): boolean {
 }
 
 /** Shows a route in a form that can be listed; undefined if nothing of it is. */
-function showRoute(route: Route, exclude: readonly Pattern[]): Shown | undefined {
+function showRoute(route: Route, exclude: readonly Pattern[]): ListedForm | undefined {
   const parsed = parsePattern(route.pattern);
   if (!parsed.ok || exclude.some((each) => covers(each, parsed.pattern))) return undefined;
   const { pattern } = parsed;

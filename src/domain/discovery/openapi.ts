@@ -37,13 +37,13 @@ const MAX_REMARKS = 20;
 const MAX_PATH = 512;
 
 /** Runs work that may never end; undefined: it did not end in time, or failed. */
-type Bounded = <T>(work: () => T) => { readonly value: T } | undefined;
+type WorkLimiter = <T>(work: () => T) => { readonly value: T } | undefined;
 
 /**
  * Reads a document. `bounded` describes one operation: its schema may hold an expression that backtracks on its own
  * example.
  */
-export function readOpenApi(written: unknown, lineOf: LineOf, bounded: Bounded): OpenApi | Remark {
+export function readOpenApi(written: unknown, lineOf: LineOf, bounded: WorkLimiter): OpenApi | Remark {
   const document = withoutInternal(written);
   const version = memberOf(document, 'openapi');
   const dialect = /^3\.([01])\.\d+/.exec(typeof version === 'string' ? version : '')?.[1];

@@ -60,14 +60,14 @@ function below({ literals, templates }: Node, segment: string): Node {
 }
 
 /** Place in the tree that a pattern reaches. `filled` has its literal for each parameter of the template. */
-type Reached = Pick<Node, 'ends'> & { readonly filled: readonly (string | undefined)[] };
+type TreePlace = Pick<Node, 'ends'> & { readonly filled: readonly (string | undefined)[] };
 
 function* reach(
   node: Node,
   segments: Pattern['segments'],
   at: number,
   filled: readonly (string | undefined)[],
-): Generator<Reached> {
+): Generator<TreePlace> {
   const segment = segments[at];
   if (segment === undefined || segment.kind === 'wildcard') {
     if (node.ends.length > 0) yield { ends: node.ends, filled };

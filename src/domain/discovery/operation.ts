@@ -15,7 +15,7 @@ export type OwnerMethod = (typeof METHODS)[number];
 export const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const MAX_PARAMETERS = 256;
 
-type Plain = Readonly<Record<string, unknown>>;
+type PlainObject = Readonly<Record<string, unknown>>;
 
 /** Describes an operation by its method alone, if its description cannot be shown. */
 export function describeMethod(method: string): Description {
@@ -69,7 +69,7 @@ export function describeOperation(
   const schema = { $schema: SCHEMA, ...inlined };
   const described = memberOf(memberOf(memberOf(schema, 'properties'), 'input'), 'properties');
   const example = (media: unknown, of: unknown): readonly unknown[] => exampleOf(media, of, references);
-  const members = (name: string, of: readonly unknown[]): Plain => {
+  const members = (name: string, of: readonly unknown[]): PlainObject => {
     const shown = examplesOf(of, memberOf(described, name), example);
     return shown === undefined ? {} : { [name]: shown };
   };
@@ -101,7 +101,7 @@ export function withPathParameters(description: Description, names: readonly str
   const described = memberOf(input, 'properties');
   const ofPath = memberOf(described, 'pathParams');
   if (!isPlain(properties) || !isPlain(input) || !isPlain(described) || !isPlain(ofPath)) return description;
-  const only = (value: unknown): Plain =>
+  const only = (value: unknown): PlainObject =>
     Object.fromEntries(Object.entries(isPlain(value) ? value : {}).filter(([name]) => names.includes(name)));
   const { pathParams: shown, ...rest } = info.input;
   const { pathParams: _, ...others } = described;
@@ -123,7 +123,7 @@ export function withPathParameters(description: Description, names: readonly str
 
 const SCHEMA = 'https://json-schema.org/draft/2020-12/schema';
 
-function schemaOf(method: string, input: Plain, example: unknown): object {
+function schemaOf(method: string, input: PlainObject, example: unknown): object {
   return {
     $schema: SCHEMA,
     type: 'object',
@@ -181,7 +181,7 @@ function examplesOf(
   parameters: readonly unknown[],
   schema: unknown,
   example: (media: unknown, of: unknown) => readonly unknown[],
-): Plain | undefined {
+): PlainObject | undefined {
   const shown = parameters.flatMap((parameter) => {
     const name = nameOf(parameter);
     return example(parameter, memberOf(memberOf(schema, 'properties'), name)).map((value) => [name, value] as const);
@@ -244,7 +244,7 @@ function exampleOfSchema(schema: unknown): readonly unknown[] {
   return shown.length > 0 && isWhole ? [Object.fromEntries(shown)] : [];
 }
 
-function asPlain(value: unknown): Plain {
+function asPlain(value: unknown): PlainObject {
   return isPlain(value) ? value : {};
 }
 

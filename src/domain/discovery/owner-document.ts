@@ -5,7 +5,7 @@ import type { OwnerMethod } from './operation.ts';
 import { createCopier, entriesOf, withoutLinks, type Components, type Copier } from './reference-copier.ts';
 import { isPlain, memberOf } from './schema.ts';
 
-type Plain = Readonly<Record<string, unknown>>;
+type PlainObject = Readonly<Record<string, unknown>>;
 
 export type OwnerDocument = {
   /** The version of OpenAPI. */
@@ -23,11 +23,11 @@ export type OwnerOperation = {
   readonly path: string;
   readonly parameters: readonly OwnerParameter[];
   readonly requestBody: unknown;
-  readonly responses: Plain;
+  readonly responses: PlainObject;
   /** Security requirements; undefined if the document says nothing about them. */
   readonly security: unknown;
   /** Summary, description and the other members. */
-  readonly rest: Plain;
+  readonly rest: PlainObject;
 };
 export type OwnerParameter = { readonly in: string; readonly name: string; readonly value: unknown };
 
@@ -36,10 +36,10 @@ export type WrittenOperation = {
   readonly method: OwnerMethod;
   readonly path: string;
   readonly item: unknown;
-  readonly operation: Plain;
+  readonly operation: PlainObject;
 };
 
-type OwnerRead = {
+type OwnerReading = {
   readonly owner: OwnerDocument;
   /** Operations without room. */
   readonly left: number;
@@ -56,7 +56,7 @@ const NOT_TOLD = new Set(
 const STATUS = /^(?:[1-5](?:\d\d|XX)|default)$/i;
 
 /** Reads the part that may be told. `document` has no internal members any more. */
-export function readOwnerDocument(document: unknown, written: readonly WrittenOperation[]): OwnerRead {
+export function readOwnerDocument(document: unknown, written: readonly WrittenOperation[]): OwnerReading {
   const copier = createCopier(document);
   const operations: OwnerOperation[] = [];
   let left = 0;
@@ -113,7 +113,7 @@ function readOperation(
   };
 }
 
-function textsOf(holder: unknown, names: readonly string[]): Plain {
+function textsOf(holder: unknown, names: readonly string[]): PlainObject {
   return Object.fromEntries(
     names.flatMap((name) => {
       const value = memberOf(holder, name);
@@ -122,13 +122,13 @@ function textsOf(holder: unknown, names: readonly string[]): Plain {
   );
 }
 
-function tagsOf(value: unknown): Plain {
+function tagsOf(value: unknown): PlainObject {
   const tags = Array.isArray(value) ? value.filter((tag) => typeof tag === 'string') : [];
   return tags.length === 0 ? {} : { tags };
 }
 
 /** Copies the operation's parameters before the path's, written out: many readers follow no reference here. */
-function readParameters(operation: Plain, item: unknown, { copy, follow }: Copier): readonly OwnerParameter[] {
+function readParameters(operation: PlainObject, item: unknown, { copy, follow }: Copier): readonly OwnerParameter[] {
   const found = new Map<string, OwnerParameter>();
   for (const holder of [operation, item]) {
     const listed = memberOf(holder, 'parameters');
@@ -149,7 +149,7 @@ function readBody(body: unknown, { copy }: Copier): unknown {
   return { ...entriesOf(body, (name) => name !== 'content' && name !== '$ref', copy), content: media };
 }
 
-function readResponses(responses: unknown, { copy }: Copier): Plain {
+function readResponses(responses: unknown, { copy }: Copier): PlainObject {
   if (!isPlain(responses)) return {};
   return Object.fromEntries(
     Object.entries(responses).flatMap(([status, response]) => {

@@ -7,7 +7,7 @@ import { componentOf, type Components } from './reference-copier.ts';
 import { isPlain, memberOf } from './schema.ts';
 import type { SoldOperation } from './sold-operations.ts';
 
-type Plain = Readonly<Record<string, unknown>>;
+type PlainObject = Readonly<Record<string, unknown>>;
 
 /** Paths and components as text. `without` says which parts there was no room for. */
 export type WrittenPaths = {
@@ -87,7 +87,12 @@ function memberText(name: string, json: string): string {
   return `${JSON.stringify(name)}:${json}`;
 }
 
-function writeOperation(sold: SoldOperation, components: Components, customerHeader: string, detail: Detail): Plain {
+function writeOperation(
+  sold: SoldOperation,
+  components: Components,
+  customerHeader: string,
+  detail: Detail,
+): PlainObject {
   const { method, path, route, operation } = sold;
   const { summary, description, ...rest } = operation?.rest ?? {};
   const names = new Set([...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name));
@@ -159,7 +164,7 @@ function customerOf(name: string): object {
   return { name, in: 'header', required: true, description: 'Who asks', schema: { type: 'string' } };
 }
 
-function withoutSchemas(responses: Plain, components: Components): Plain {
+function withoutSchemas(responses: PlainObject, components: Components): PlainObject {
   return Object.fromEntries(
     Object.entries(responses).map(([status, response]) => {
       const reference = memberOf(response, '$ref');
@@ -185,14 +190,14 @@ type MoreComponents = {
 
 /** Tells those of `components` that the written text refers to, over any number of others. */
 function createUsed(components: Components): {
-  readonly lookUp: (operation: Plain) => MoreComponents;
+  readonly lookUp: (operation: PlainObject) => MoreComponents;
   readonly add: (more: MoreComponents) => void;
   /** Text of a member to follow others; empty: there are none. */
   readonly text: () => string;
 } {
   const used = new Map<string, Map<string, string>>();
 
-  const lookUp = (operation: Plain): MoreComponents => {
+  const lookUp = (operation: PlainObject): MoreComponents => {
     const found = new Map<string, MoreComponents['found'][number]>();
     const use = (section: string, name: string): void => {
       const component = memberOf(memberOf(components, section), name);

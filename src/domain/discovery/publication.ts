@@ -10,11 +10,11 @@ import type { OwnerDocument } from './owner-document.ts';
 import { titleOf, writePaths, type WrittenPaths } from './public-openapi.ts';
 import {
   createSale,
-  type LeftOut,
+  type OmittedOperation,
   type Sale,
   type SaleRoute,
   type SampleRequest,
-  type Sold,
+  type SaleList,
 } from './sold-operations.ts';
 
 export type Publication = {
@@ -36,8 +36,8 @@ export type Publication = {
 export type PublicationReport = {
   readonly operations: readonly Pick<Price, 'method' | 'path' | 'amount' | 'currency'>[];
   /** The first routes and operations that were left out. */
-  readonly leftOut: readonly LeftOut[];
-  readonly leftOutCounts: Sold['leftOutCounts'];
+  readonly leftOut: readonly OmittedOperation[];
+  readonly leftOutCounts: SaleList['leftOutCounts'];
   /** Paths of ours that a route covers. `by`: in words. */
   readonly taken: readonly { readonly path: string; readonly by: string }[];
   /** Operations that a document of the largest size has no room for. */
@@ -121,7 +121,7 @@ export function winnerOf({ method, path }: SampleRequest, resolve: Resolve): Rou
 function write(
   { title, contact, docsUrl, customerHeader, llms: ownText, ways }: PublicationSettings,
   owner: OwnerDocument | undefined,
-  sold: Sold,
+  sold: SaleList,
   taken: readonly TakenPath[],
 ): MadePublication {
   const titles = new Set(sold.operations.slice(0, MOST_ASKED).map(titleOf));

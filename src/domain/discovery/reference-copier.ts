@@ -3,10 +3,10 @@
 // whatever doubles with each step is given up with the operation that it belongs to, and no other.
 import { isPlain, memberOf, pointed } from './schema.ts';
 
-type Plain = Readonly<Record<string, unknown>>;
+type PlainObject = Readonly<Record<string, unknown>>;
 
 /** Components by section and name. */
-export type Components = Readonly<Record<string, Plain>>;
+export type Components = Readonly<Record<string, PlainObject>>;
 
 export type Copier = {
   /** A copy whose references lead to components that are there. */
@@ -29,7 +29,7 @@ const MOST_STEPS = 32;
 /** Sections that an operation may refer to. */
 const SECTIONS = new Set('schemas responses parameters examples requestBodies headers securitySchemes'.split(' '));
 
-class NoRoom extends Error {}
+class NoRoomError extends Error {}
 
 /** The room that is left. */
 type Room = {
@@ -60,14 +60,14 @@ function createRoom(): Room {
       left -= letters;
       leftOfOne -= letters;
       worked += letters;
-      if (left < 0 || leftOfOne < 0 || worked > MOST_COPIED) throw new NoRoom();
+      if (left < 0 || leftOfOne < 0 || worked > MOST_COPIED) throw new NoRoomError();
     },
     attempt: (work) => {
       const before = left;
       try {
         return { value: alone(work) };
       } catch (error) {
-        if (!(error instanceof NoRoom)) throw error;
+        if (!(error instanceof NoRoomError)) throw error;
         left = before;
         return undefined;
       }
@@ -77,7 +77,7 @@ function createRoom(): Room {
 
 export function createCopier(document: unknown): Copier {
   const room = createRoom();
-  const kept = new Map<string, Map<string, Plain>>();
+  const kept = new Map<string, Map<string, PlainObject>>();
   /** Places outside the components that are being written out: one that holds itself is cut. */
   const open = new Set<string>();
   /** Components that the attempt under way has added. */
@@ -87,7 +87,7 @@ export function createCopier(document: unknown): Copier {
     if (!SECTIONS.has(section)) return false;
     const component = memberOf(memberOf(memberOf(document, 'components'), section), name);
     if (!isPlain(component)) return false;
-    const known = kept.get(section) ?? new Map<string, Plain>();
+    const known = kept.get(section) ?? new Map<string, PlainObject>();
     if (known.has(name)) return true;
     kept.set(section, known);
     // The component is known before it is read: it may refer to itself.
@@ -98,7 +98,7 @@ export function createCopier(document: unknown): Copier {
     return true;
   };
 
-  const refer = (reference: string, node: Plain): unknown => {
+  const refer = (reference: string, node: PlainObject): unknown => {
     const beside = copyMembers(node, (name) => name !== '$ref');
     const component = componentOf(reference);
     if (component !== undefined && pointed(document, reference.slice(1)) !== undefined) {
@@ -116,7 +116,7 @@ export function createCopier(document: unknown): Copier {
     }
   };
 
-  const copyMembers = (value: Plain, wanted: (name: string) => boolean): Plain =>
+  const copyMembers = (value: PlainObject, wanted: (name: string) => boolean): PlainObject =>
     entriesOf(
       value,
       (name) => {
@@ -180,14 +180,14 @@ export function createCopier(document: unknown): Copier {
 }
 
 /** `value` with those members that are wanted, each as `copy` gives it. */
-export function entriesOf(value: Plain, wanted: (name: string) => boolean, copy: Copier['copy']): Plain {
+export function entriesOf(value: PlainObject, wanted: (name: string) => boolean, copy: Copier['copy']): PlainObject {
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) => (wanted(name) ? [[name, copy(member)]] : [])),
   );
 }
 
 /** Links name other operations. */
-export function withoutLinks(response: Plain): Plain {
+export function withoutLinks(response: PlainObject): PlainObject {
   return Object.fromEntries(Object.entries(response).filter(([name]) => name !== 'links'));
 }
 

@@ -34,9 +34,9 @@ const NAMED = new Set(['properties', 'patternProperties', 'dependentSchemas']);
 /** Words that only references need, of which none are left. */
 const FOR_REFERENCES = new Set('$ref $id $schema $anchor $dynamicAnchor $dynamicRef $defs definitions'.split(' '));
 
-type Plain = Readonly<Record<string, unknown>>;
+type PlainObject = Readonly<Record<string, unknown>>;
 
-export function isPlain(value: unknown): value is Plain {
+export function isPlain(value: unknown): value is PlainObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -74,14 +74,14 @@ export function createReferences(document: unknown, dialect: Dialect, onUnread: 
   };
 }
 
-class TooLarge extends Error {}
+class TooLargeError extends Error {}
 
 /** The room that is left for what is made. */
 type Room = {
   readonly take: (letters: number, depth: number) => void;
   readonly copy: (value: unknown, depth: number) => unknown;
   /** `value` with other members. */
-  readonly map: (value: Plain, depth: number, to: (member: unknown, name: string) => unknown) => Plain;
+  readonly map: (value: PlainObject, depth: number, to: (member: unknown, name: string) => unknown) => PlainObject;
 };
 
 /** Makes something in bounded room; undefined if there was too little. */
@@ -90,7 +90,7 @@ function bounded(make: (room: Room) => unknown): unknown {
   const room: Room = {
     take: (letters, depth) => {
       left -= letters;
-      if (left < 0 || depth > MAX_DEPTH) throw new TooLarge();
+      if (left < 0 || depth > MAX_DEPTH) throw new TooLargeError();
     },
     copy: (value, depth) => {
       room.take(typeof value === 'string' ? value.length + 1 : 1, depth);
@@ -109,7 +109,7 @@ function bounded(make: (room: Room) => unknown): unknown {
   try {
     return make(room);
   } catch (error) {
-    if (error instanceof TooLarge) return undefined;
+    if (error instanceof TooLargeError) return undefined;
     throw error;
   }
 }
@@ -127,7 +127,7 @@ function inlineIn(room: Room, schema: unknown, lookUp: (reference: string) => un
     open.delete(node);
     return written;
   };
-  const write = (node: Plain, depth: number): unknown => {
+  const write = (node: PlainObject, depth: number): unknown => {
     const reference = memberOf(node, '$ref');
     if (typeof reference !== 'string') return rewrite(words(node, depth), dialect);
     const meant = visit(lookUp(reference) ?? {}, depth);
@@ -137,7 +137,7 @@ function inlineIn(room: Room, schema: unknown, lookUp: (reference: string) => un
     const all = memberOf(beside, 'allOf');
     return { ...beside, allOf: [meant, ...(Array.isArray(all) ? (all as unknown[]) : [])] };
   };
-  const words = (node: Plain, depth: number): Plain => {
+  const words = (node: PlainObject, depth: number): PlainObject => {
     const kept = Object.fromEntries(Object.entries(node).filter(([word]) => !FOR_REFERENCES.has(word)));
     return room.map(kept, depth, (value, word) => {
       if (ONE.has(word)) return visit(value, depth + 1);
@@ -151,7 +151,7 @@ function inlineIn(room: Room, schema: unknown, lookUp: (reference: string) => un
 }
 
 /** Rewrites `nullable` and `exclusiveMinimum: true` of 3.0 in the words of 3.1. */
-function rewrite(schema: Plain, dialect: Dialect): Plain {
+function rewrite(schema: PlainObject, dialect: Dialect): PlainObject {
   if (dialect === '3.1') return schema;
   const { nullable, exclusiveMinimum: above, exclusiveMaximum: below, ...rest } = schema;
   const { type, minimum, maximum, ...others } = rest;
@@ -163,7 +163,7 @@ function rewrite(schema: Plain, dialect: Dialect): Plain {
   };
 }
 
-function bound(name: string, value: unknown, exclusiveName: string, exclusive: unknown): Plain {
+function bound(name: string, value: unknown, exclusiveName: string, exclusive: unknown): PlainObject {
   if (exclusive === true && value !== undefined) return { [exclusiveName]: value };
   const kept = value === undefined ? {} : { [name]: value };
   return exclusive === undefined || typeof exclusive === 'boolean' ? kept : { ...kept, [exclusiveName]: exclusive };

@@ -20,16 +20,16 @@ export type SoldOperation = {
  * Reasons to leave a route out. `wildcard`: no path template says it, and no operation stands for it. `shadowed`:
  * another route takes its requests. `method`: no document can name it.
  */
-export type LeftOutReason = 'paused' | 'excluded' | 'unpayable' | 'wildcard' | 'method' | 'shadowed' | 'no_room';
-export type LeftOut = { readonly method: string; readonly pattern: string; readonly why: LeftOutReason };
+export type OmissionReason = 'paused' | 'excluded' | 'unpayable' | 'wildcard' | 'method' | 'shadowed' | 'no_room';
+export type OmittedOperation = { readonly method: string; readonly pattern: string; readonly why: OmissionReason };
 
 /** Operations for sale. `leftOut` has the first without one; `total` counts those without room as well. */
-export type Sold = {
+export type SaleList = {
   readonly operations: readonly SoldOperation[];
   readonly total: number;
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly OmittedOperation[];
   /** Number of all routes and operations that were left out, by the reason. */
-  readonly leftOutCounts: Readonly<Partial<Record<LeftOutReason, number>>>;
+  readonly leftOutCounts: Readonly<Partial<Record<OmissionReason, number>>>;
 };
 
 /** A route as far as it is looked at one by one. `isPayable`: somebody could pay for it. */
@@ -47,7 +47,7 @@ export type Sale = {
   /** Questions for the look-up, complete after the last route. */
   readonly questions: () => readonly SampleRequest[];
   /** Ends the collection. `winners` has, for each question, the active route that it pays for. */
-  readonly close: (winners: readonly (Route | undefined)[]) => Sold;
+  readonly close: (winners: readonly (Route | undefined)[]) => SaleList;
 };
 
 /** Methods that OpenAPI can say and a client may ask with. */
@@ -59,24 +59,24 @@ const MOST_DESCRIBED = 8_000;
 const MOST_PLAIN = 3_000;
 const MOST_LEFT_OUT = 1_000;
 
-type Described = Meeting & { readonly by: string[] };
-type Plain = { readonly route: SaleRoute; readonly template: string; readonly sample: string };
+type DescribedOperation = Meeting & { readonly by: string[] };
+type PlainRoute = { readonly route: SaleRoute; readonly template: string; readonly sample: string };
 
 export function createSale(operations: readonly OwnerOperation[], exclude: readonly Pattern[]): Sale {
   const tree = createTree(operations);
-  /** Described operations by method and path. `by` has the routes that could take its requests. */
-  const described = new Map<string, Described>();
+  /** Operations of the description by method and path. `by` has the routes that could take its requests. */
+  const described = new Map<string, DescribedOperation>();
   /** Routes that some operation could stand for. */
   const met: { readonly route: SaleRoute; readonly pattern: Pattern; readonly keys: readonly string[] }[] = [];
   const plain = createPlain();
-  const leftOut: LeftOut[] = [];
-  const leftOutCounts: Partial<Record<LeftOutReason, number>> = {};
-  const leave = ({ method, pattern }: SaleRoute, why: LeftOutReason): void => {
+  const leftOut: OmittedOperation[] = [];
+  const leftOutCounts: Partial<Record<OmissionReason, number>> = {};
+  const leave = ({ method, pattern }: SaleRoute, why: OmissionReason): void => {
     leftOutCounts[why] = (leftOutCounts[why] ?? 0) + 1;
     if (leftOut.length < MOST_LEFT_OUT) leftOut.push({ method, pattern, why });
   };
   /** A route without an operation stands as its pattern. */
-  const leavePlain = (route: SaleRoute, pattern: Pattern): Plain | undefined => {
+  const leavePlain = (route: SaleRoute, pattern: Pattern): PlainRoute | undefined => {
     const isWild = pattern.segments.some(({ kind }) => kind === 'wildcard');
     if (!isWild && (route.method === '*' || SAYABLE.has(route.method)))
       return { route, template: templateOf(pattern), sample: sampleOf(pattern) };
@@ -133,7 +133,7 @@ export function createSale(operations: readonly OwnerOperation[], exclude: reado
         if (own === undefined) leave(route, 'shadowed');
         else plain.add(own);
       }
-      const sold = [...described].flatMap(([key, each]): (SoldOperation & Described)[] => {
+      const sold = [...described].flatMap(([key, each]): (SoldOperation & DescribedOperation)[] => {
         const route = applying.get(key);
         if (route === undefined || !each.by.includes(route.id) || isExcluded(each.sample, exclude)) return [];
         return [{ ...each, method: each.operation.method, route }];
@@ -161,12 +161,12 @@ function methodsOf({ method }: SaleRoute): readonly string[] {
 
 /** Collects the first routes by their patterns; the others are counted. */
 function createPlain(): {
-  readonly add: (each: Plain) => void;
-  readonly first: () => readonly Plain[];
+  readonly add: (each: PlainRoute) => void;
+  readonly first: () => readonly PlainRoute[];
   /** Operations of those that are not among the first. */
   readonly gone: () => number;
 } {
-  let kept: Plain[] = [];
+  let kept: PlainRoute[] = [];
   let gone = 0;
   const order = (): void => {
     kept.sort((a, b) => compare(a.template, b.template) || compare(a.route.method, b.route.method));
@@ -186,7 +186,7 @@ function createPlain(): {
 }
 
 function soldAsPatterns(
-  plain: readonly Plain[],
+  plain: readonly PlainRoute[],
   described: readonly SoldOperation[],
   applying: ReadonlyMap<string, Route | undefined>,
   shadowed: (route: SaleRoute) => void,

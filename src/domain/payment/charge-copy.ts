@@ -12,12 +12,12 @@ export type CopyRules = {
   readonly valueOf: (row: ChargeRow, source: ChargeSource) => unknown;
 };
 
-type Named = { readonly row: ChargeRow; readonly name: string };
+type NamedRow = { readonly row: ChargeRow; readonly name: string };
 type Part = {
   readonly name: string;
   readonly first: ChargeRow;
   readonly template: ChargeSource;
-  readonly rows: Named[];
+  readonly rows: NamedRow[];
 };
 
 /** A function that makes objects of these rows, with the names of the code or of the wire, in the order of the rows. */
@@ -26,7 +26,7 @@ export function createCopy(
   names: 'member' | 'wire',
   { partOf, valueOf }: CopyRules,
 ): (source: ChargeSource) => object {
-  const own: Named[] = [];
+  const own: NamedRow[] = [];
   const parts = new Map<string, Part>();
   for (const row of rows) {
     const named = { row, name: row[names] };

@@ -373,8 +373,8 @@ function rowsOf(fields: Readonly<Record<string, ChargeField>>): readonly ChargeR
 }
 
 type Fields = Readonly<Record<string, ChargeField>>;
-type Top<Path> = Path extends `${infer Part}.${string}` ? Part : Path;
-type Absent<Part> = Part extends (typeof NULLABLE_PARTS)[number] ? null : never;
+type TopName<Path> = Path extends `${infer Part}.${string}` ? Part : Path;
+type AbsentValue<Part> = Part extends (typeof NULLABLE_PARTS)[number] ? null : never;
 
 type WordOf<F extends ChargeField> = F extends { readonly words: infer W extends readonly (string | number)[] }
   ? W[number]
@@ -399,13 +399,13 @@ type PartWireOf<T extends Fields, Part extends string> = {
   [K in keyof T as K extends `${Part}.${string}` ? T[K]['wire'] : never]: WireValueOf<T[K]>;
 };
 type ValuesOf<T extends Fields> = {
-  readonly [K in keyof T as Top<K>]: K extends `${infer Part}.${string}`
-    ? PartOf<T, Part> | Absent<Part>
+  readonly [K in keyof T as TopName<K>]: K extends `${infer Part}.${string}`
+    ? PartOf<T, Part> | AbsentValue<Part>
     : ValueOf<T[K]>;
 };
 type WireOf<T extends Fields> = {
   [K in keyof T as K extends `${infer Part}.${string}` ? Part : T[K]['wire']]: K extends `${infer Part}.${string}`
-    ? PartWireOf<T, Part> | Absent<Part>
+    ? PartWireOf<T, Part> | AbsentValue<Part>
     : WireValueOf<T[K]>;
 };
 
@@ -431,5 +431,5 @@ type ShownValueOf<F extends ChargeField> = F extends { readonly shownAs: 'date' 
 export type ShownValues = {
   [
     K in keyof AllFields as AllFields[K] extends { readonly shown: infer S extends string } ? S : never
-  ]: K extends `${infer Part}.${string}` ? ShownValueOf<AllFields[K]> | Absent<Part> : ShownValueOf<AllFields[K]>;
+  ]: K extends `${infer Part}.${string}` ? ShownValueOf<AllFields[K]> | AbsentValue<Part> : ShownValueOf<AllFields[K]>;
 };

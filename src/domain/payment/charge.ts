@@ -64,10 +64,10 @@ export type KeptAnswer = ProgressPart<'answer'>;
  */
 export type Search = Readonly<Record<string, string>>;
 
-export type Undelivered = (typeof UNDELIVERED)[number];
+export type UndeliveredCause = (typeof UNDELIVERED)[number];
 
 /** Numbers of times that the upstream was asked for a charge. */
-export type Asks = ProgressPart<'asks'>;
+export type AskCounts = ProgressPart<'asks'>;
 
 /** A claim and what became of it since. */
 export type Charge = ClaimValues & ProgressValues;

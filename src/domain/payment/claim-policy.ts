@@ -4,11 +4,11 @@
 import {
   appendLine,
   isUnsettled,
-  type Asks,
+  type AskCounts,
   type Charge,
   type ChargedRequest,
   type Claim,
-  type Undelivered,
+  type UndeliveredCause,
 } from './charge.ts';
 
 /** Method, target and credential of a request. Part of a credential is public on the chain: only the whole counts. */
@@ -31,10 +31,10 @@ export const FAULTS = ['upstream', 'tollgate', 'client'] as const;
 export type Fault = (typeof FAULTS)[number];
 
 type Limit = { readonly safe: number; readonly other: number };
-type Cause = Limit & { readonly counter: Exclude<keyof Asks, 'all'>; readonly fault: Fault };
+type Cause = Limit & { readonly counter: Exclude<keyof AskCounts, 'all'>; readonly fault: Fault };
 
 /** Limits on asking the upstream again, by the cause. `safe` is for GET and HEAD, which change nothing. */
-export const ASK_AGAIN: Readonly<Record<Undelivered, Cause>> = {
+export const ASK_AGAIN: Readonly<Record<UndeliveredCause, Cause>> = {
   answer_lost: { counter: 'afterLostAnswer', safe: 1, other: 0, fault: 'client' },
   answer_dropped: { counter: 'afterLostAnswer', safe: 1, other: 0, fault: 'tollgate' },
   upstream_failed: { counter: 'afterFailure', safe: 6, other: 3, fault: 'upstream' },
@@ -48,7 +48,7 @@ export const ASKS: Limit = { safe: 17, other: 5 };
 const ASK_PAUSES_MS = [2_000, 10_000, 60_000, 300_000, 1_800_000];
 
 /** Pause after a failure of the upstream that follows `asks.afterFailure` asks because of failures. */
-export function pauseAfterFailure({ afterFailure }: Asks): number {
+export function pauseAfterFailure({ afterFailure }: AskCounts): number {
   return ASK_PAUSES_MS[Math.min(afterFailure, ASK_PAUSES_MS.length - 1)] ?? 0;
 }
 
@@ -109,7 +109,7 @@ type Redemption =
   /** The kept answer is sent again. */
   | { readonly kind: 'replay' }
   /** The upstream is asked. `because` says why it is asked once more; null the first time. */
-  | { readonly kind: 'ask'; readonly because: Undelivered | null };
+  | { readonly kind: 'ask'; readonly because: UndeliveredCause | null };
 
 export function redemption(charge: Charge, now: number): Redemption | undefined {
   if (now >= fetchableUntil(charge)) return undefined;
@@ -134,7 +134,7 @@ export function fetchableUntil(charge: Charge): number {
 }
 
 /** Reason of the last failed delivery: `process_died` if its owner said no end; null if nothing was asked. */
-export function lastUndelivered({ owner, asks, undelivered }: Charge): Undelivered | null {
+export function lastUndelivered({ owner, asks, undelivered }: Charge): UndeliveredCause | null {
   return owner !== null && asks.all > 0 ? 'process_died' : undelivered;
 }
 
@@ -167,7 +167,7 @@ export type ClaimOptions = {
   readonly settleVia?: string | undefined;
 };
 
-export type Claimed =
+export type ClaimResult =
   /** The claim stands. `charge.id` is the id of its first claim. */
   | { readonly kind: 'claimed'; readonly charge: Charge }
   | { readonly kind: Exclude<PaymentStatus, 'claimable'>; readonly charge: Charge }
@@ -176,7 +176,7 @@ export type Claimed =
   | { readonly kind: 'too_many_unsettled' };
 
 /** Decision about a claim, as far as the charge with the same payment goes. */
-type ClaimDecision = Extract<Claimed, { readonly charge: Charge }>;
+type ClaimDecision = Extract<ClaimResult, { readonly charge: Charge }>;
 
 /** Decides a claim. `claimed` is to be written, over `existing` if there is one; everything else writes nothing. */
 export function decideClaim(
@@ -207,7 +207,7 @@ function isRepeatedCall(existing: Charge, claim: Claim, { owner, changeId }: Cla
   );
 }
 
-const NO_ASKS: Asks = { all: 0, afterLostAnswer: 0, afterFailure: 0, afterUpload: 0, afterDeath: 0 };
+const NO_ASKS: AskCounts = { all: 0, afterLostAnswer: 0, afterFailure: 0, afterUpload: 0, afterDeath: 0 };
 
 function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOptions, now: number): Charge {
   const state = options.settleVia === undefined ? 'claimed' : 'settling';

@@ -12,7 +12,7 @@ import {
   type Proof,
   type Spelling,
 } from './charge.ts';
-import { decideClaim, type Claimed, type ClaimOptions } from './claim-policy.ts';
+import { decideClaim, type ClaimResult, type ClaimOptions } from './claim-policy.ts';
 import { transition, type Actor, type ChargeEvent, type TransitionRefusal } from './transition.ts';
 
 /**
@@ -31,9 +31,9 @@ export type Ledger = {
   readonly find: (payment: PaymentKey) => Promise<Charge | undefined>;
   readonly findByChargeId: (id: string) => Promise<Charge | undefined>;
   /** Claims in one atomic, durable insert: of identical calls one is `claimed`. A faulty claim rejects (ClaimFault). */
-  readonly claim: (claim: Claim, options: ClaimOptions) => Promise<Claimed>;
+  readonly claim: (claim: Claim, options: ClaimOptions) => Promise<ClaimResult>;
   /** Changes a charge in one conditional, durable update. */
-  readonly advance: (id: string, event: ChargeEvent, actor: Actor) => Promise<Advanced>;
+  readonly advance: (id: string, event: ChargeEvent, actor: Actor) => Promise<AdvanceResult>;
   /** Lists charges that are due, as the store says. */
   readonly due: (limit: number) => Promise<readonly Charge[]>;
   readonly renew: ChargeStore['renew'];
@@ -54,13 +54,13 @@ export type ChargeStore = {
   readonly now: () => number;
   readonly find: (by: ChargeName) => Promise<StoredCharge | undefined>;
   /** Inserts a charge. A known payment is told before a taken id, and a taken id before too many unsettled ones. */
-  readonly insert: (entry: Entry) => Promise<Inserted>;
+  readonly insert: (entry: Entry) => Promise<InsertResult>;
   /**
    * Compare-and-swap: writes what differs between `before` and `after` if the charge still has the version of `before`.
    * A renewal makes no new version. So a lease that `after` does not change stays as the store has it. A change by
    * another than the owner of `before` also needs the lease of `before`, unless it `leavesToOwner` (transition.ts).
    */
-  readonly update: (change: Change) => Promise<Updated>;
+  readonly update: (change: Change) => Promise<UpdateResult>;
   /**
    * The charges in `ids` that belong to `run` (`ownerOf`) are being worked on. Resolves with those that still are ours; need
    * not be durable, and leaves the version as it is.
@@ -82,7 +82,7 @@ export type StoredCharge = { readonly charge: Charge; readonly version: number }
 export type ChargeName = { readonly id: string } | { readonly payment: PaymentKey };
 export type Entry = { readonly charge: Charge; readonly claim: Claim; readonly options: ClaimOptions };
 /** Result of an insert. `written` may bring a charge one step behind: claimed, and not settling yet. */
-export type Inserted =
+export type InsertResult =
   | { readonly kind: 'written'; readonly charge: StoredCharge }
   | { readonly kind: 'payment_known'; readonly charge: StoredCharge }
   | { readonly kind: 'id_taken' | 'too_many_unsettled' };
@@ -93,7 +93,7 @@ export type Change = {
   readonly actor: Actor;
   readonly because: { readonly event: ChargeEvent } | { readonly claim: Claim; readonly options: ClaimOptions };
 };
-export type Updated =
+export type UpdateResult =
   | { readonly kind: 'written'; readonly charge: StoredCharge }
   /** The charge has another version; undefined if there is no such charge. */
   | { readonly kind: 'stale'; readonly charge: StoredCharge | undefined }
@@ -118,7 +118,7 @@ export type PruneBefore = {
 /** Charges whose leases one call renews at most. */
 export const MAX_RENEWED = 1000;
 
-export type Advanced =
+export type AdvanceResult =
   | { readonly kind: 'ok'; readonly charge: Charge }
   | { readonly kind: 'conflict'; readonly because: AdvanceConflict; readonly charge: Charge | undefined };
 
@@ -162,7 +162,7 @@ export function createLedger(
     return remember(after);
   };
 
-  const claim = async (wanted: Claim, options: ClaimOptions): Promise<Claimed> => {
+  const claim = async (wanted: Claim, options: ClaimOptions): Promise<ClaimResult> => {
     const fault = findSpellingFault(wanted, spelling) ?? findClaimFault(wanted);
     if (fault !== undefined) throw new ClaimFault(fault);
     const actor = { owner: options.owner, changeId: options.changeId };
@@ -194,7 +194,7 @@ export function createLedger(
     throw new LedgerUnavailable(KEEPS_CHANGING);
   };
 
-  const advance = async (id: string, given: ChargeEvent, actor: Actor): Promise<Advanced> => {
+  const advance = async (id: string, given: ChargeEvent, actor: Actor): Promise<AdvanceResult> => {
     const event = given.kind === 'settled' ? { ...given, proof: spell(given.proof, spelling) } : given;
     // Memory holds the first end of a lease. Whether it was renewed, the store says, to all but the owner.
     const last = remembered.get(id);

@@ -61,7 +61,7 @@ export function createPaymentRequired(
   options: PaymentRequiredOptions,
 ): (demand: Demand) => PaymentRequired | undefined {
   const { revision = () => 0 } = options;
-  const keep = (upfront: boolean): Kept => {
+  const keep = (upfront: boolean): TextCache => {
     // Texts by the listing, which belongs to one route, or without a listing by the offer. If each is written anew, a
     // 402 takes 1.4 times the CPU (`npm run bench -- --only payment-required --checkout ../without`).
     const kept = new LRUCache<Listing | Offer, Texts>({ max: KEPT });
@@ -97,17 +97,17 @@ export function createPaymentRequired(
   };
 }
 
-type Kept = (demand: Demand) => Texts;
+type TextCache = (demand: Demand) => Texts;
 
 /** The texts that are written once for an offer, and the last ones that a request shares with the next. */
 type Texts = {
   readonly offer: Offer;
   readonly revision: number;
   readonly template: Template | undefined;
-  fixed: Fixed | undefined;
+  fixed: FixedTexts | undefined;
 };
 
-type Fixed = {
+type FixedTexts = {
   readonly signed: string;
   readonly path: string;
   readonly origin: string;
@@ -125,11 +125,11 @@ type Fixed = {
   readonly headerAfter: readonly string[];
 };
 
-function isFixedFor(fixed: Fixed, { chargeId, path, origin, reason }: Demand): boolean {
+function isFixedFor(fixed: FixedTexts, { chargeId, path, origin, reason }: Demand): boolean {
   return fixed.path === path && fixed.signed === chargeId.signed && fixed.origin === origin && fixed.reason === reason;
 }
 
-function fix(template: Template, { chargeId: { signed }, path, origin, reason }: Demand): Fixed {
+function fix(template: Template, { chargeId: { signed }, path, origin, reason }: Demand): FixedTexts {
   const whole = origin + path;
   const accepts = template.v1?.join(JSON.stringify(cutUrl(whole)));
   const v1 = accepts === undefined ? '' : `,"x402Version":1,"accepts":${accepts}`;

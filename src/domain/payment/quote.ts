@@ -31,10 +31,10 @@ export type Quotes = {
   /** The quote in `id`; undefined if it holds none, is not signed by us or has expired. */
   readonly read: (id: string, nowMs: number) => Quote | undefined;
   /** The quote of `id`, with or without its nonce, expired or not. For people to read, not to take a payment by. */
-  readonly explain: (id: string) => Explained;
+  readonly explain: (id: string) => QuoteExplanation;
 };
 
-type Explained =
+type QuoteExplanation =
   | { readonly kind: 'quote'; readonly quote: Quote }
   /** The id is signed with no secret that is known here. */
   | { readonly kind: 'foreign' }
@@ -63,7 +63,7 @@ const SIGNED_CHARACTERS = PREFIX.length + ((SIGNED + MAC) / 3) * 4;
 
 type Key = { readonly id: number; readonly secret: KeyObject };
 type Terms = Omit<Quote, 'id'>;
-type Signed = { readonly method: string; readonly second: number; readonly text: string };
+type SignedId = { readonly method: string; readonly second: number; readonly text: string };
 
 /** The id as it is presented and kept. */
 export function joinChargeId({ signed, nonce }: ChargeId): string {
@@ -76,7 +76,7 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   if (signer === undefined) throw new Error('charges.secrets is empty: quotes need a secret to be signed with');
   // Remembers the latest signature of each offer. Without it a 402 takes 1.4 times the CPU (`npm run bench -- --only
   // payment-required --checkout ../without`).
-  const latest = new WeakMap<Offer, Signed>();
+  const latest = new WeakMap<Offer, SignedId>();
 
   const sign = (offer: Offer, method: string, second: number): string => {
     const known = latest.get(offer);

@@ -4,12 +4,12 @@
 import {
   appendLine,
   isUnsettled,
-  type Asks,
+  type AskCounts,
   type Charge,
   type KeptAnswer,
   type Proof,
   type Search,
-  type Undelivered,
+  type UndeliveredCause,
 } from './charge.ts';
 import {
   ASK_AGAIN,
@@ -79,7 +79,7 @@ export type ChargeEvent =
    */
   | {
       readonly kind: 'undelivered';
-      readonly because: Exclude<Undelivered, 'process_died'> | 'not_asked';
+      readonly because: Exclude<UndeliveredCause, 'process_died'> | 'not_asked';
       readonly headSent: boolean;
       readonly status?: number | undefined;
     }
@@ -160,16 +160,16 @@ function change(charge: Charge, event: ChargeEvent, owner: string, now: number):
 }
 
 const OF_ANYONE = ['taken_over', 'redeem_started', 'looked', 'settled', 'failed', 'refunded'] as const;
-type OfAnyone = Extract<ChargeEvent, { kind: (typeof OF_ANYONE)[number] }>;
+type UnownedEvent = Extract<ChargeEvent, { kind: (typeof OF_ANYONE)[number] }>;
 
-function isOfAnyone(event: ChargeEvent): event is OfAnyone {
+function isOfAnyone(event: ChargeEvent): event is UnownedEvent {
   return OF_ANYONE.some((kind) => kind === event.kind);
 }
 
 /** Changes a charge without an owner; an owner may make some of these changes as well. */
 function changeOfAnyone(
   charge: Charge,
-  event: OfAnyone,
+  event: UnownedEvent,
   owner: string,
   now: number,
 ): Partial<Charge> | TransitionRefusal {
@@ -209,7 +209,7 @@ function changeOfAnyone(
 
 function ofOwner(
   charge: Charge,
-  event: Exclude<ChargeEvent, OfAnyone>,
+  event: Exclude<ChargeEvent, UnownedEvent>,
   owner: string,
   now: number,
 ): Partial<Charge> | TransitionRefusal {
@@ -374,7 +374,7 @@ function last(charge: Charge, next: Partial<Charge>, now: number): Partial<Charg
   return { ...next, ...end({ state: 'delivered', deliveredAt: now, partial: true }) };
 }
 
-function count(asks: Asks, because: Undelivered | null, by: 1 | -1): Asks {
+function count(asks: AskCounts, because: UndeliveredCause | null, by: 1 | -1): AskCounts {
   const all = Math.max(0, asks.all + by);
   if (because === null) return { ...asks, all };
   const { counter } = ASK_AGAIN[because];

@@ -6,9 +6,9 @@ import { fetchableUntil, owedBecauseOf } from './claim-policy.ts';
 
 /** Answers to whether money was taken. `unknown`: it may have been, and what became of it is being found out. */
 export const CHARGED = [true, false, 'unknown'] as const;
-export type Charged = (typeof CHARGED)[number];
+export type ChargeAnswer = (typeof CHARGED)[number];
 
-const BY_STATE: Readonly<Record<ChargeState, Charged>> = {
+const BY_STATE: Readonly<Record<ChargeState, ChargeAnswer>> = {
   claimed: false,
   settling: 'unknown',
   settled: true,
@@ -17,7 +17,7 @@ const BY_STATE: Readonly<Record<ChargeState, Charged>> = {
   failed: false,
 };
 
-export function chargedOf({ state }: Pick<Charge, 'state'>): Charged {
+export function chargedOf({ state }: Pick<Charge, 'state'>): ChargeAnswer {
   return BY_STATE[state];
 }
 

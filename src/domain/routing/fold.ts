@@ -2,7 +2,7 @@
 // and stripped of everything that a router may overlook. A pattern's literals are folded by the same function, so the
 // two meet. Folding never decides what is free. One reading too many costs a 402; one too few is a way around the
 // paywall.
-import type { Folding } from './profile.ts';
+import type { PathFolding } from './profile.ts';
 
 type FoldResult =
   /** Match keys of a path, or why it has none. `left` has the steps that remain for work on the keys. */
@@ -55,7 +55,7 @@ function spend(readings: Readings, steps: number): boolean {
 }
 
 /** The keys of `path`: `/`-led, no trailing slash (the root is `/`), at least one, the plain reading first, no two alike. */
-export function foldPath(path: string, folding: Folding): FoldResult {
+export function foldPath(path: string, folding: PathFolding): FoldResult {
   // The escapes of a path were read once, and are read again.
   const readings: Readings = { made: [], keys: [], left: MOST_STEPS - path.length };
   let text = path;
@@ -94,7 +94,7 @@ export function foldPath(path: string, folding: Folding): FoldResult {
   return readings.left < 0 ? refuse(TOO_MANY_READINGS) : { ok: true, keys: readings.keys, left: readings.left };
 }
 
-function addReadings(readings: Readings, text: string, kept: boolean, folding: Folding): void {
+function addReadings(readings: Readings, text: string, kept: boolean, folding: PathFolding): void {
   addKeys(readings, text, folding);
   if (!kept) return;
   // Some routers take an encoded slash and backslash for separators, some only the slash, some only the backslash.
@@ -104,7 +104,7 @@ function addReadings(readings: Readings, text: string, kept: boolean, folding: F
 }
 
 /** The keys of one reading: as it stands, and with what a router may cut off it. */
-function addKeys(readings: Readings, reading: string, folding: Folding): void {
+function addKeys(readings: Readings, reading: string, folding: PathFolding): void {
   if (!spend(readings, reading.length) || readings.made.includes(reading)) return;
   readings.made.push(reading);
   if (!add(readings, reading, folding)) return;
@@ -139,7 +139,7 @@ function addKeys(readings: Readings, reading: string, folding: Folding): void {
 }
 
 /** Adds a reading. It is counted before it is made, also if it is there already. False: the steps are used up. */
-function add(readings: Readings, reading: string, folding: Folding, tail = ''): boolean {
+function add(readings: Readings, reading: string, folding: PathFolding, tail = ''): boolean {
   const cut = folding.trim && hasToTrim(reading) ? STEPS_A_CUT : 0;
   const each = (ASCII.test(reading) ? 1 : STEPS_A_LETTER) + cut;
   if (!spend(readings, STEPS_A_READING + each * reading.length)) return false;
@@ -150,13 +150,13 @@ function add(readings: Readings, reading: string, folding: Folding, tail = ''): 
 }
 
 /** A pattern's literal segment, already decoded, as it stands in a key under `folding`. Empty: nothing is left of it. */
-export function foldSegment(literal: string, folding: Folding): string {
+export function foldSegment(literal: string, folding: PathFolding): string {
   if (PLAIN.test(literal)) return folding.letterCase ? literal.toLowerCase() : literal;
   const text = folding.compatibility ? normalize(literal) : literal;
   return foldReading(`/${folding.matrix ? text.replace(/;.*$/, '') : text}`, folding).slice(1);
 }
 
-function foldReading(reading: string, folding: Folding): string {
+function foldReading(reading: string, folding: PathFolding): string {
   let text = reading;
   if (folding.letterCase) text = ASCII.test(text) ? text.toLowerCase() : foldCase(text);
   // Case folding can leave a composable sequence behind; composing again makes folding idempotent.

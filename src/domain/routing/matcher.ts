@@ -3,16 +3,16 @@
 // costs no more than itself. No regular expression is built from a pattern. test/domain/routing/revise.test.ts holds any sequence
 // of changes against compiling from scratch, test/domain/routing/snapshot.test.ts that against a linear oracle.
 import { parsePattern, type Pattern } from './pattern.ts';
-import type { Folding } from './profile.ts';
+import type { PathFolding } from './profile.ts';
 import type { Route } from './route.ts';
 import { draftSlots, listSlots, NO_SLOTS, slotOf, type Slots } from './slots.ts';
-import { Trie, type Found } from './trie.ts';
+import { Trie, type TrieMatch } from './trie.ts';
 
-export type { Found } from './trie.ts';
+export type { TrieMatch } from './trie.ts';
 
 export type Matcher = {
   /** The route for `method` on `key` (a key of fold.ts). */
-  readonly find: (key: string, method: string) => Found;
+  readonly find: (key: string, method: string) => TrieMatch;
   /** Every route whose pattern matches `key`, whatever its method, most specific first. */
   readonly findAll: (key: string) => Route[];
   /** Tells whether some pattern holds a dash or an underscore. */
@@ -46,7 +46,7 @@ type Family = {
 const SPARE = 1024;
 
 /** The draft of a first version. */
-export function draftMatcher(folding: Folding): MatcherDraft {
+export function draftMatcher(folding: PathFolding): MatcherDraft {
   return draftOf({ trie: new Trie(folding), index: new Map(), newest: NO_SLOTS }, 0, 0);
 }
 

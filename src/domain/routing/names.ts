@@ -1,7 +1,7 @@
 // Finds other names that some routers have for a path: without a suffix, as a page's data, as a folder's index, with
 // dots for slashes, several in a list. They are looked up beside the path's keys, never in their place. If they lead to
 // a higher priced route than the path itself, that one counts.
-import type { Folding } from './profile.ts';
+import type { PathFolding } from './profile.ts';
 
 /** Steps for a look-up, beside one for every second letter. */
 const STEPS_A_NAME = 64;
@@ -26,10 +26,10 @@ const MARKS = Uint8Array.from({ length: 256 }, (_, code) => (MARKED.test(String.
 const WIDE = /[^\x00-\xff]/;
 const LISTED = /^[\d.:-]*$/;
 
-type Named = { readonly names: readonly string[]; readonly left: number };
+type NameList = { readonly names: readonly string[]; readonly left: number };
 
 /** Finds other names than `keys`, each once. Undefined: they are more than `steps` allow. */
-export function namesOf(keys: readonly string[], folding: Folding, steps: number): Named | undefined {
+export function namesOf(keys: readonly string[], folding: PathFolding, steps: number): NameList | undefined {
   let names: string[] | undefined;
   let left = steps;
   const add = (name: string): void => {
@@ -99,7 +99,7 @@ export function withDashes({
   keys,
   names,
   left,
-}: Named & { readonly keys: readonly string[] }): readonly string[] | undefined {
+}: NameList & { readonly keys: readonly string[] }): readonly string[] | undefined {
   const dashed = keys.filter((key) => MARKED.test(key));
   if (dashed.length === 0) return names;
   const steps = dashed.reduce((sum, key) => sum + 2 * (STEPS_A_NAME + STEPS_A_MARK * key.length), 0);

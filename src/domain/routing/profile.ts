@@ -3,7 +3,7 @@
 // many, and never gives a request away. A profile is true for the framework's default settings.
 
 /** Spellings of a path that count as the same path when routes are matched. */
-export type Folding = {
+export type PathFolding = {
   /** `/V1/Export` is `/v1/export`. */
   readonly letterCase: boolean;
   /** Unicode compatibility forms (NFKC): fullwidth letters, ligatures, the Kelvin sign. */
@@ -34,7 +34,7 @@ export type Folding = {
   readonly lists: boolean;
 };
 
-const EVERYTHING: Folding = {
+const EVERYTHING: PathFolding = {
   letterCase: true,
   compatibility: true,
   matrix: true,
@@ -50,7 +50,7 @@ const EVERYTHING: Folding = {
   views: true,
   lists: true,
 };
-const NOTHING: Folding = {
+const NOTHING: PathFolding = {
   letterCase: false,
   compatibility: false,
   matrix: false,
@@ -68,7 +68,7 @@ const NOTHING: Folding = {
 };
 
 /** The foldings of spelling, without the further names of one framework. */
-const DECODING: Folding = {
+const DECODING: PathFolding = {
   ...EVERYTHING,
   pageData: false,
   index: false,
@@ -106,14 +106,14 @@ const PROFILES = {
   // script also runs if more path follows its name, and its suffix may be hidden. Frameworks call the method that a
   // segment names: letter case does not count, and a dash is an underscore.
   php: { ...DECODING, compatibility: false, index: true, dashes: true },
-} as const satisfies Record<string, Folding>;
+} as const satisfies Record<string, PathFolding>;
 
 export type ProfileName = keyof typeof PROFILES;
 export const PROFILE_NAMES = Object.keys(PROFILES) as readonly ProfileName[];
 
-export function profileFolding(name: ProfileName): Folding {
+export function profileFolding(name: ProfileName): PathFolding {
   return PROFILES[name];
 }
 
 /** The folding that a registry uses for a pattern's key, whatever stands behind its proxies. */
-export const FULL_FOLDING: Folding = EVERYTHING;
+export const FULL_FOLDING: PathFolding = EVERYTHING;

@@ -3,7 +3,7 @@
 import { higherPriced, highestPricedOf, isBeyondDoubt, spells, untilExact } from './highest-price.ts';
 import { TOO_MANY_READINGS } from './fold.ts';
 import { withDashes } from './names.ts';
-import type { Found, Matcher } from './matcher.ts';
+import type { TrieMatch, Matcher } from './matcher.ts';
 import type { Route } from './route.ts';
 import { canonicalPath, type CanonicalPath, type TargetOptions } from './target.ts';
 import { type PathCache, createPathCache } from './path-cache.ts';
@@ -106,8 +106,8 @@ function higherPricedOf(matcher: Matcher, names: readonly string[], method: stri
   return found ?? NO_ROUTES;
 }
 
-function bestOf(matcher: Matcher, keys: readonly string[], method: string): Found {
-  let best: Found;
+function bestOf(matcher: Matcher, keys: readonly string[], method: string): TrieMatch {
+  let best: TrieMatch;
   for (const key of keys) {
     const found = matcher.find(key, method);
     if (typeof found !== 'object') best ??= found;

@@ -6,9 +6,9 @@ import { ROUTE_FIELDS, type RouteField } from './route-fields.ts';
 
 type Fields = typeof ROUTE_FIELDS;
 type Name = keyof Fields;
-type Written = { [K in Name]: Fields[K]['writer'] extends 'registry' ? never : K }[Name];
-type Patched = { [K in Name]: Fields[K]['writer'] extends 'patch' ? K : never }[Name];
-type InBody<F extends RouteField> = F extends { readonly initial: string | boolean | null }
+type WritableName = { [K in Name]: Fields[K]['writer'] extends 'registry' ? never : K }[Name];
+type PatchableName = { [K in Name]: Fields[K]['writer'] extends 'patch' ? K : never }[Name];
+type BodySchema<F extends RouteField> = F extends { readonly initial: string | boolean | null }
   ? z.ZodDefault<F['schema']>
   : F['schema'];
 
@@ -36,17 +36,17 @@ export const routeWire = z.object(routeFields);
 
 /** The fields that a body or a file gives for a new route, without `source`: each has a default of its own for that. */
 export const routeBody = shapeOf(({ writer }) => writer === 'patch', inBody) as {
-  [K in Patched as Fields[K]['wire']]: InBody<Fields[K]>;
+  [K in PatchableName as Fields[K]['wire']]: BodySchema<Fields[K]>;
 };
 
 /** Schema of a patch. */
 export const routePatch = shapeOf(
   ({ writer }) => writer === 'patch',
   (row) => row.schema.optional(),
-) as { [K in Patched as Fields[K]['wire']]: z.ZodOptional<Fields[K]['schema']> };
+) as { [K in PatchableName as Fields[K]['wire']]: z.ZodOptional<Fields[K]['schema']> };
 
 /** Input that makes a route, by its names on the wire. */
-export type RouteInput = { [K in Written as Fields[K]['wire']]: z.output<Fields[K]['schema']> };
+export type RouteInput = { [K in WritableName as Fields[K]['wire']]: z.output<Fields[K]['schema']> };
 export type RoutePatch = z.output<z.ZodObject<typeof routePatch>>;
 
 /** A member of any registry's feed. */

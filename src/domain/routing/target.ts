@@ -5,7 +5,7 @@
 import { foldPath, MOST_STEPS, TOO_MANY_READINGS } from './fold.ts';
 import { namesOf } from './names.ts';
 import { problem, type Problem } from '../problem.ts';
-import type { Folding } from './profile.ts';
+import type { PathFolding } from './profile.ts';
 
 export type TargetOptions = {
   /** Limit of the whole request target in bytes; one more is 414. */
@@ -13,7 +13,7 @@ export type TargetOptions = {
   readonly methods: ReadonlySet<string>;
   readonly encodedSlashes: 'refuse' | 'keep';
   readonly doubleSlashes: 'merge' | 'keep';
-  readonly folding: Folding;
+  readonly folding: PathFolding;
 };
 
 export type CanonicalPath = {
@@ -151,7 +151,7 @@ export function canonicalPath(
   return folded.ok ? withNames(path, folded.keys, options.folding, folded.left) : folded;
 }
 
-function withNames(path: string, keys: readonly string[], folding: Folding, steps: number): PathResult {
+function withNames(path: string, keys: readonly string[], folding: PathFolding, steps: number): PathResult {
   const named = namesOf(keys, folding, steps);
   return named === undefined
     ? refuse(TOO_MANY_READINGS)

@@ -4,14 +4,14 @@
 // segment by segment. Only routes whose method matches too compete; then an exact method comes before `*`.
 import { foldSegment } from './fold.ts';
 import type { Pattern, Segment } from './pattern.ts';
-import type { Folding } from './profile.ts';
+import type { PathFolding } from './profile.ts';
 import type { Route } from './route.ts';
 import { slotOf, type Slots } from './slots.ts';
 import { createSegmentTable } from './segment-table.ts';
 import { grown, makeInt32 } from './growing-array.ts';
 
 /** Result of a look-up. `other_methods`: some pattern matches, no route of it the method. */
-export type Found = Route | 'other_methods' | undefined;
+export type TrieMatch = Route | 'other_methods' | undefined;
 
 // Fields of a node. Nodes are numbered from 0, the root; 0 also stands for "no node", since nothing leads to the root.
 const PARAM = 0;
@@ -36,7 +36,7 @@ const NO_METHOD = -1;
 
 /** Grows, and is never changed otherwise. */
 export class Trie {
-  private readonly folding: Folding;
+  private readonly folding: PathFolding;
   private readonly table = createSegmentTable();
   private nodes = new Int32Array(NODE_FIELDS * 16);
   private nodeCount = 1;
@@ -44,7 +44,7 @@ export class Trie {
   private slotCount = 1;
   private readonly methods = new Map<string, number>([['*', ANY_METHOD]]);
 
-  constructor(folding: Folding) {
+  constructor(folding: PathFolding) {
     this.folding = folding;
   }
 
@@ -76,7 +76,7 @@ export class Trie {
   }
 
   /** The route that applies to `method` on `key` (a key of fold.ts). */
-  find(slots: Slots, key: string, method: string): Found {
+  find(slots: Slots, key: string, method: string): TrieMatch {
     const number = this.methods.get(method) ?? NO_METHOD;
     const get = method === 'HEAD' ? (this.methods.get('GET') ?? NO_METHOD) : NO_METHOD;
     return this.walk(slots, 0, key, firstSegment(key), number, get);
@@ -147,11 +147,11 @@ export class Trie {
   }
 
   /** `at` is where the next segment of `key` starts; the length of `key` or more: none is left. */
-  private walk(slots: Slots, node: number, key: string, at: number, method: number, get: number): Found {
+  private walk(slots: Slots, node: number, key: string, at: number, method: number, get: number): TrieMatch {
     const { nodes } = this;
     const fields = node * NODE_FIELDS;
     const wildcards = nodes[fields + WILDCARDS] ?? 0;
-    let found: Found;
+    let found: TrieMatch;
     if (at >= key.length) {
       found = this.pick(slots, nodes[fields + ENDS] ?? 0, method, get);
     } else {
@@ -172,7 +172,7 @@ export class Trie {
   }
 
   /** Exact method first; HEAD is answered by what answers GET; then `*`. `get`: the number of GET if it counts too. */
-  private pick(slots: Slots, first: number, method: number, get: number): Found {
+  private pick(slots: Slots, first: number, method: number, get: number): TrieMatch {
     const { chain } = this;
     let found: Route | undefined;
     let any: Route | undefined;
@@ -217,6 +217,6 @@ function firstSegment(key: string): number {
 }
 
 /** A route before none, the more specific one first; that other methods match is remembered. */
-function better(specific: Found, general: Found): Found {
+function better(specific: TrieMatch, general: TrieMatch): TrieMatch {
   return typeof specific === 'object' || general === undefined ? specific : general;
 }

@@ -10,9 +10,9 @@ import {
   LedgerUnavailable,
   type Change,
   type ChargeStore,
-  type Inserted,
+  type InsertResult,
   type StoredCharge,
-  type Updated,
+  type UpdateResult,
 } from '../../domain/payment/ledger.ts';
 import { advancedWire, chargesWire, claimedWire, eventToWire, renewedWire } from '../../domain/payment/ledger-wire.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
@@ -97,7 +97,7 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
     return call({ method: 'POST', path: CLAIMS, json }, claimedWire);
   };
 
-  const insert = async (claim: Claim, options: ClaimOptions): Promise<Inserted> => {
+  const insert = async (claim: Claim, options: ClaimOptions): Promise<InsertResult> => {
     const answer = await post(claim, options);
     if (answer.kind === 'quote_already_used') return { kind: 'id_taken' };
     if (!('charge' in answer)) return { kind: 'too_many_unsettled' };
@@ -108,7 +108,7 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
     return { kind: 'written', charge: stored(charge) };
   };
 
-  const patch = async (id: string, event: ChargeEvent, actor: Actor): Promise<Updated> => {
+  const patch = async (id: string, event: ChargeEvent, actor: Actor): Promise<UpdateResult> => {
     const json = { event: eventToWire(event), owner: actor.owner, change_id: actor.changeId ?? drawId(random) };
     const answer = await call({ method: 'PATCH', path: `${CLAIMS}/${encodeURIComponent(id)}`, json }, advancedWire);
     const charge = answer.charge === null ? undefined : about(read(answer.charge), (each) => each.id === id);
@@ -120,7 +120,7 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
     return { kind: 'stale', charge: charge && stored(charge) };
   };
 
-  const update = async ({ before, actor, because }: Change): Promise<Updated> => {
+  const update = async ({ before, actor, because }: Change): Promise<UpdateResult> => {
     if ('event' in because) return patch(before.charge.id, because.event, actor);
     const inserted = await insert(because.claim, because.options);
     switch (inserted.kind) {

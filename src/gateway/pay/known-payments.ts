@@ -1,7 +1,7 @@
 // Answers a payment by what the ledger knows of it: taken over, redeemed, or refused. If that leaves room for a claim, the
 // payment goes on.
 import type { Charge } from '../../domain/payment/charge.ts';
-import { paymentStatus, type Claimed, type PaymentStatus } from '../../domain/payment/claim-policy.ts';
+import { paymentStatus, type ClaimResult, type PaymentStatus } from '../../domain/payment/claim-policy.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { ResponseOutcome } from '../outcome.ts';
 import type { SeenPayments } from './memory.ts';
@@ -30,7 +30,7 @@ export type KnownPayments = {
   /** Answers a payment whose claim the ledger did not take. */
   readonly answerNotClaimed: (
     payment: Payment,
-    claimed: Exclude<Claimed, { kind: 'claimed' }>,
+    claimed: Exclude<ClaimResult, { kind: 'claimed' }>,
   ) => Promise<PayOutcome> | ResponseOutcome;
   /** Whether the payment was released: if it is used up all the same, it was perhaps paid to us. */
   readonly isReleased: (payment: Payment) => Promise<boolean>;

@@ -1,7 +1,7 @@
 // The responses that end a payment without what was asked for. Each is counted, and says where the money is if a charge
 // stands behind it.
 import type { Charge, PaymentKey } from '../../domain/payment/charge.ts';
-import { chargedOf, type Charged } from '../../domain/payment/whereabouts.ts';
+import { chargedOf, type ChargeAnswer } from '../../domain/payment/whereabouts.ts';
 import type { Receipt } from '../../domain/payment/way.ts';
 import { problem, type Problem, type ProblemCode } from '../../domain/problem.ts';
 import type { OwnResponses, ResponseOutcome } from '../outcome.ts';
@@ -22,9 +22,9 @@ type PaymentResponsesDeps = StatementDeps & {
 export type PaymentResponses = {
   readonly refuse: (payment: Payment, told: Problem) => ResponseOutcome;
   /** Refuses, and states where the money of `charge` is. */
-  readonly refuseCharged: (payment: Payment, charge: Charge, charged: Charged, told: Problem) => ResponseOutcome;
+  readonly refuseCharged: (payment: Payment, charge: Charge, charged: ChargeAnswer, told: Problem) => ResponseOutcome;
   /** States in `told` where the money of `charge` is. */
-  readonly state: (payment: Payment, charge: Charge, charged: Charged, told: Problem) => Problem;
+  readonly state: (payment: Payment, charge: Charge, charged: ChargeAnswer, told: Problem) => Problem;
   /** Demands a payment anew with a 402, or says why the route cannot be paid for now. */
   readonly demandAnew: (payment: Payment, reason: string, headers?: readonly string[]) => ResponseOutcome;
   /** Says with a 402 why this payment of `amount` is no good; nothing was charged. */

@@ -1,9 +1,9 @@
 // The recorder writes a request's changes into the ledger, and tells log and metrics of them. A change is tried twice if
 // the request waits for its end. If it does not, a change is tried for as long as it takes: a lost one would leave money
 // or a service hanging. Below are the log line and the metrics of each change.
-import { LedgerUnavailable, type Advanced, type Ledger } from '../../domain/payment/ledger.ts';
+import { LedgerUnavailable, type AdvanceResult, type Ledger } from '../../domain/payment/ledger.ts';
 import { type Charge, type Claim, flowOf, type PaymentKey } from '../../domain/payment/charge.ts';
-import { owedBecauseOf, type Claimed, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
+import { owedBecauseOf, type ClaimResult, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Log } from '../../host/log.ts';
 import { addDecimals, type Decimal, type Metrics } from '../../host/metrics.ts';
@@ -28,16 +28,16 @@ export type Recorder = {
   /** Makes the name of a change, for a change that is tried in two ways. */
   readonly newId: () => string;
   /** Claims once. A claim without an answer may have been written: it rejects, and is given back later. */
-  readonly claim: (payment: PaymentOwner, claim: Claim, options: ClaimOptions) => Promise<Claimed>;
+  readonly claim: (payment: PaymentOwner, claim: Claim, options: ClaimOptions) => Promise<ClaimResult>;
   /** Makes a change, tried once: it rejects if the ledger cannot say. */
-  readonly change: (owned: ChargeOwner, id: string, event: ChargeEvent, changeId?: string) => Promise<Advanced>;
+  readonly change: (owned: ChargeOwner, id: string, event: ChargeEvent, changeId?: string) => Promise<AdvanceResult>;
   /** Makes a change, tried twice: the second time the ledger recognises the first. */
   readonly changeTwice: (
     owned: ChargeOwner,
     id: string,
     event: ChargeEvent,
     changeId?: string,
-  ) => Promise<Advanced | 'unavailable'>;
+  ) => Promise<AdvanceResult | 'unavailable'>;
   /**
    * Makes a change that must not be lost over a passing fault of the ledger. `changeId`: name of an attempt before this one,
    * which may have been written all the same: then this one is told as that one.
@@ -94,7 +94,7 @@ async function changeTwice(
   id: string,
   event: ChargeEvent,
   changeId: string,
-): Promise<Advanced | 'unavailable'> {
+): Promise<AdvanceResult | 'unavailable'> {
   const actor = { owner, changeId };
   for (let tries = 0; ; tries++) {
     try {

@@ -6,7 +6,7 @@ import { settledReceipt, type Charge, type KeptAnswer } from '../../domain/payme
 import { settlesFirst } from '../../domain/payment/offer.ts';
 import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
 import type { RailOffer, Receipt } from '../../domain/payment/way.ts';
-import type { Charged } from '../../domain/payment/whereabouts.ts';
+import type { ChargeAnswer } from '../../domain/payment/whereabouts.ts';
 import type { Problem } from '../../domain/problem.ts';
 import type { Log } from '../../host/log.ts';
 import type { ResponseCollector, PaidOutcome, ResponseOutcome, ResponseVerdict } from '../outcome.ts';
@@ -147,7 +147,7 @@ function forwardAndSettle(
   const { payer } = payment.presented.key;
   let phase:
     | { readonly at: 'open' | 'settling' }
-    | { readonly at: 'over'; readonly charged: Charged }
+    | { readonly at: 'over'; readonly charged: ChargeAnswer }
     | { readonly at: 'settled'; readonly charge: Charge } = { at: 'open' };
   let written: Promise<Charge | undefined> = Promise.resolve(undefined);
   const release = (reason: string, unasked?: true): void => {
@@ -245,7 +245,7 @@ function unsettled(
 ): ResponseOutcome {
   const { route, presented, offer } = payment;
   const { network } = charge.way;
-  const told = (charged: Charged, problem: Problem): ResponseOutcome =>
+  const told = (charged: ChargeAnswer, problem: Problem): ResponseOutcome =>
     responses.refuseCharged(payment, charge, charged, problem);
   switch (end.kind) {
     case 'refused': {

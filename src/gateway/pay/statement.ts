@@ -3,7 +3,7 @@
 // taken.
 import { endsAt, receiptOf, type Charge } from '../../domain/payment/charge.ts';
 import { owedBecauseOf, pauseLeft } from '../../domain/payment/claim-policy.ts';
-import { retryUntil, type Charged } from '../../domain/payment/whereabouts.ts';
+import { retryUntil, type ChargeAnswer } from '../../domain/payment/whereabouts.ts';
 import type { WayServices } from '../../domain/payment/offer.ts';
 import type { Way } from '../../domain/payment/way.ts';
 import { secondsToWait, type Problem } from '../../domain/problem.ts';
@@ -39,7 +39,7 @@ export function stateMoney(
   deps: StatementDeps,
   payment: PaymentPart,
   charge: Charge,
-  charged: Charged,
+  charged: ChargeAnswer,
   given: Problem,
 ): Problem {
   const money = moneyOf(deps, charge);

@@ -10,7 +10,7 @@ import type { Snapshot } from '../../domain/routing/snapshot.ts';
  */
 export type SnapshotChange = SetChange & { readonly was: Route | undefined };
 
-export type Current = {
+export type CurrentSnapshot = {
   /** The snapshot that serves; undefined until the first set was loaded. */
   readonly snapshot: Snapshot | undefined;
   /** Puts the next snapshot in force. `change` is all that it differs in, if that is known. */
@@ -23,15 +23,15 @@ export type Current = {
   readonly cacheTotals: () => { readonly hits: number; readonly misses: number };
 };
 
-export function createCurrent(): Current {
+export function createCurrent(): CurrentSnapshot {
   // A field and not a call, because every request reads it.
   const now: { snapshot: Snapshot | undefined } = { snapshot: undefined };
   const first = Promise.withResolvers<Snapshot>();
-  const listeners: Parameters<Current['onSwap']>[0][] = [];
+  const listeners: Parameters<CurrentSnapshot['onSwap']>[0][] = [];
   let hits = 0;
   let misses = 0;
   return Object.assign(now, {
-    onSwap: (listener: Parameters<Current['onSwap']>[0]) => void listeners.push(listener),
+    onSwap: (listener: Parameters<CurrentSnapshot['onSwap']>[0]) => void listeners.push(listener),
     swap: (next: Snapshot, change?: SnapshotChange) => {
       const before = now.snapshot;
       hits += now.snapshot?.cache.hits ?? 0;

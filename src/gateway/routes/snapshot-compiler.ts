@@ -12,7 +12,7 @@ import {
   type Snapshot,
 } from '../../domain/routing/snapshot.ts';
 import type { Log } from '../../host/log.ts';
-import type { Current, SnapshotChange } from './current-snapshot.ts';
+import type { CurrentSnapshot, SnapshotChange } from './current-snapshot.ts';
 
 export type Compiler = {
   /** Loads a set. True if it is in force when this returns; false if it is being compiled or was refused. */
@@ -22,7 +22,7 @@ export type Compiler = {
   /** Takes a set from elsewhere; the caller is told what is wrong with it. */
   readonly take: (set: RouteSet) => Promise<CompileResult>;
   /** Takes the next change of a set from elsewhere. */
-  readonly takeChange: (change: FedChange) => Promise<CompiledChange | RefusedSet>;
+  readonly takeChange: (change: FeedChange) => Promise<CompiledChange | RefusedSet>;
   /** Compiles the newest set again, for paths that are read in another way now. */
   readonly recompile: () => void;
   /** Resolves once nothing is being compiled. */
@@ -33,7 +33,7 @@ export type Compiler = {
 export type Reset = { readonly kind: 'reset' };
 
 /** A change as a registry tells it; a deleted route by its id alone. */
-export type FedChange =
+export type FeedChange =
   | { readonly kind: 'created' | 'updated'; readonly revision: number; readonly route: Route }
   | { readonly kind: 'deleted'; readonly revision: number; readonly id: string };
 
@@ -56,7 +56,7 @@ type NumberedSet = { readonly set: RouteSet; readonly number: number };
 const AT_ONCE = 1000;
 
 /** Makes a compiler. `paths` is asked for each compilation: a reload may have changed it. */
-export function createCompiler(current: Current, paths: () => PathOptions, log: Log): Compiler {
+export function createCompiler(current: CurrentSnapshot, paths: () => PathOptions, log: Log): Compiler {
   let waiting: NumberedSet | undefined;
   let compiling: NumberedSet | undefined;
   let working: Promise<void> | undefined;
@@ -178,7 +178,7 @@ export function createCompiler(current: Current, paths: () => PathOptions, log: 
 /** Makes `snapshot` with its next change. */
 async function changeFed(
   snapshot: Snapshot,
-  next: FedChange,
+  next: FeedChange,
   paths: PathOptions,
 ): Promise<CompiledChange | RefusedSet> {
   const { revision } = next;

@@ -154,8 +154,8 @@ function createInbox(
   advance: (input: Input) => Work | undefined,
   perform: (work: Work) => Promise<Input>,
 ): (input: Input) => Promise<void> {
-  type Waiting = { readonly input: Input; readonly done: PromiseWithResolvers<void> };
-  const waiting: Waiting[] = [];
+  type QueuedInput = { readonly input: Input; readonly done: PromiseWithResolvers<void> };
+  const waiting: QueuedInput[] = [];
   let isBusy = false;
   const empty = async (): Promise<void> => {
     isBusy = true;

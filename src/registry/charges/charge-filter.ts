@@ -48,10 +48,10 @@ export function readFilter(query: FilterQuery, spelling: Spelling): FilterReadin
   };
 }
 
-type Named = Pick<Filter, 'payer' | 'transaction' | 'requestId' | 'idStart'>;
+type NameFilter = Pick<Filter, 'payer' | 'transaction' | 'requestId' | 'idStart'>;
 
 /** Undefined: it has the form of nothing that names a charge. */
-function readName(text: string, spelling: Spelling): Named | undefined {
+function readName(text: string, spelling: Spelling): NameFilter | undefined {
   if (text.startsWith(ID_PREFIX))
     return text.length >= LEAST_OF_ID && CHARGE_ID.test(text) ? { idStart: text } : undefined;
   const form = spelling.formOf(text);

@@ -4,7 +4,7 @@
 import type { ServerResponse } from 'node:http';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import { describePrincipal, type Principal } from '../auth/credentials.ts';
-import type { StillAllowed } from '../stream/event-stream.ts';
+import type { AccessCheck } from '../stream/event-stream.ts';
 import { createChangeOrder } from './change-order.ts';
 import { createChargeTeller, SECOND_MS, writeEvent, type AskedStream, type OpenChargeStream } from './charge-teller.ts';
 import type { NamedNetworks } from './charge-view.ts';
@@ -22,7 +22,7 @@ export type ChargeStreams = {
 type ChargeStreamOptions = {
   readonly ledger: (Pick<ChargeReports, 'watchChanges' | 'changesAfter' | 'get'> & { now: () => number }) | undefined;
   readonly networks: NamedNetworks;
-  readonly stillAllowed: StillAllowed;
+  readonly stillAllowed: AccessCheck;
   readonly limits?: Partial<ChargeStreamLimits>;
 };
 

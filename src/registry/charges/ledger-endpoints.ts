@@ -96,7 +96,7 @@ export async function withLedger(
   );
 }
 
-type Wanted =
+type ChargeSelector =
   | { readonly kind: 'due' }
   | { readonly kind: 'id'; readonly id: string }
   | { readonly kind: 'payment'; readonly payment: PaymentKey };
@@ -104,7 +104,7 @@ type Wanted =
 function readWanted(
   { id, network, asset, payer, unique, due }: z.output<typeof claimsQuery>,
   spelling: Spelling,
-): Wanted | undefined {
+): ChargeSelector | undefined {
   const parts = [network, asset, payer, unique];
   const given = parts.filter((part) => part !== undefined);
   if (due !== undefined) return id === undefined && given.length === 0 ? { kind: 'due' } : undefined;

@@ -6,7 +6,7 @@ import { isLoopback, isNearby } from '../../host/nearby.ts';
 import type { DeskSettings } from './desk-settings.ts';
 
 type Site = Pick<DeskSettings, 'publicUrl'>;
-type Asked = Pick<IncomingMessage, 'url' | 'headersDistinct'> & {
+type DeskRequest = Pick<IncomingMessage, 'url' | 'headersDistinct'> & {
   readonly socket: { readonly localPort?: number | undefined };
 };
 
@@ -17,7 +17,7 @@ const OWN_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]
 const HOST = /^(\[[0-9a-f:.]+\]|[0-9a-z.-]+)(?::(\d{1,5}))?$/;
 
 /** The origin that the request names; a problem if the desk is not served there. */
-export function originOf(req: Asked, site: Site): string | Problem {
+export function originOf(req: DeskRequest, site: Site): string | Problem {
   const host = hostOf(req);
   const refused = problem(
     'host_refused',
@@ -45,7 +45,7 @@ export function isSecureOrigin(origin: string): boolean {
 }
 
 /** Host in lower case; undefined if there is not exactly one, or the target names another (RFC 9112 section 3.2.2). */
-function hostOf({ url, headersDistinct }: Asked): string | undefined {
+function hostOf({ url, headersDistinct }: DeskRequest): string | undefined {
   const [host, ...others] = headersDistinct['host'] ?? [];
   if (host === undefined || others.length > 0) return undefined;
   const authority = AUTHORITY.exec(url ?? '')?.[1];

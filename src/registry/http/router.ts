@@ -113,7 +113,7 @@ export function createRouter<S>(
   };
 }
 
-type Found<S> = {
+type EndpointMatch<S> = {
   readonly endpoints: ReadonlyMap<string, Endpoint<S>>;
   readonly allow: string;
   /** Parameters as they stand in the path, percent-encoded. */
@@ -121,7 +121,7 @@ type Found<S> = {
 };
 
 /** The table writes paths as OpenAPI does, with `{name}` for one segment; path-to-regexp matches them, case and all. */
-function indexPaths<S>(api: readonly Endpoint<S>[]): (path: string) => Found<S> | undefined {
+function indexPaths<S>(api: readonly Endpoint<S>[]): (path: string) => EndpointMatch<S> | undefined {
   const paths = [...Map.groupBy(api, ({ path }) => path)].map(([path, endpoints]) => {
     const byMethod = new Map<string, Endpoint<S>>(endpoints.map((endpoint) => [endpoint.method, endpoint]));
     const methods = [...byMethod.keys(), ...(byMethod.has('GET') ? ['HEAD'] : []), 'OPTIONS'];
@@ -138,9 +138,9 @@ function indexPaths<S>(api: readonly Endpoint<S>[]): (path: string) => Found<S> 
   };
 }
 
-type Sending = { readonly headers: readonly string[]; readonly head: boolean; readonly writeBatch: WriteBatch };
+type SendOptions = { readonly headers: readonly string[]; readonly head: boolean; readonly writeBatch: WriteBatch };
 
-function send(res: ServerResponse, outcome: EndpointOutcome, { headers, head, writeBatch }: Sending): void {
+function send(res: ServerResponse, outcome: EndpointOutcome, { headers, head, writeBatch }: SendOptions): void {
   switch (outcome.kind) {
     case 'response':
       if (outcome.sent !== undefined) {

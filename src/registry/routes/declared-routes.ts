@@ -6,7 +6,7 @@ import {
   leftOf,
   planDeclared,
   sweep,
-  type Declared,
+  type DeclaredRoute,
   type DeclaredPlan,
   type Difference,
 } from './three-way-merge.ts';
@@ -15,7 +15,7 @@ import type { StoredRoute } from '../store/ports.ts';
 
 type DeclaredRoutes = {
   /** Rejects with a sentence, and changes nothing, if a reload would delete all or most of them. */
-  readonly apply: (file: readonly Declared[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
+  readonly apply: (file: readonly DeclaredRoute[], at: 'start' | 'reload') => Promise<DeclaredPlan>;
   /** Lists what store and configuration differ in at this moment. */
   readonly differences: () => readonly Difference[];
   /** Whether the configuration names this route: deleted, it is made again by the next start. */
@@ -26,9 +26,9 @@ export function createDeclaredRoutes(
   routes: Pick<Routes, 'all' | 'get' | 'find' | 'head' | 'writeTogether'>,
   isShared: boolean,
 ): DeclaredRoutes {
-  let current: readonly Declared[] = [];
+  let current: readonly DeclaredRoute[] = [];
   let known: { readonly revision: number; readonly differences: readonly Difference[] } | undefined;
-  const applied = (): { readonly route: StoredRoute; readonly said: Declared }[] =>
+  const applied = (): { readonly route: StoredRoute; readonly said: DeclaredRoute }[] =>
     [...routes.all()].flatMap((route) => (route.declared === null ? [] : [{ route, said: route.declared }]));
   const differences = (): readonly Difference[] => [
     ...differencesOf(current, routes.find),

@@ -5,13 +5,13 @@ import { problem, secondsToWait, type Problem } from '../../domain/problem.ts';
 import type { RouteInput } from '../../domain/routing/route.ts';
 import type { Schedule } from '../../host/clock.ts';
 import { createRateLimit, type RateLimit } from '../../host/rate-limit.ts';
-import type { Created, Creation, Routes } from './registry-routes.ts';
+import type { CreateResult, Creation, Routes } from './registry-routes.ts';
 import { nameKey, writerOf, type Principal } from '../auth/credentials.ts';
 import type { StoredRoute } from '../store/ports.ts';
 
 export type Registrations = {
   /** A problem if `principal` has added its share. Rejects if the store fails. */
-  readonly add: (input: RouteInput, principal: Principal) => Promise<Created | Problem>;
+  readonly add: (input: RouteInput, principal: Principal) => Promise<CreateResult | Problem>;
 };
 
 type RegistrationsDeps = {
@@ -24,9 +24,9 @@ type RegistrationsDeps = {
   readonly schedule: Schedule;
 };
 
-type Waiting = Creation & {
+type QueuedCreation = Creation & {
   readonly key: string;
-  readonly resolve: (outcome: Created | Problem) => void;
+  readonly resolve: (outcome: CreateResult | Problem) => void;
   readonly reject: (error: unknown) => void;
 };
 
@@ -44,7 +44,7 @@ export function createRegistrations({
 }: RegistrationsDeps): Registrations {
   const limit: RateLimit | undefined =
     perMinute === 0 ? undefined : createRateLimit({ perMinute, burst: perMinute, keys: KEYS }, monotonic);
-  const waiting: Waiting[] = [];
+  const waiting: QueuedCreation[] = [];
   let busy = false;
 
   const refusal = (waitMs: number): Problem =>
@@ -53,7 +53,7 @@ export function createRegistrations({
     });
 
   /** Says why a route may not be added. Over a key's share only stored routes may be registered: that adds nothing. */
-  const judge = (each: Waiting, counted: Set<Waiting>): Problem | undefined => {
+  const judge = (each: QueuedCreation, counted: Set<QueuedCreation>): Problem | undefined => {
     if (limit !== undefined) {
       const waitMs = limit.takeMs(each.key);
       if (waitMs === 0) counted.add(each);
@@ -63,10 +63,10 @@ export function createRegistrations({
     return lowered && refuseLowered(each.input, lowered);
   };
 
-  const addGroup = async (group: readonly Waiting[]): Promise<void> => {
-    const counted = new Set<Waiting>();
+  const addGroup = async (group: readonly QueuedCreation[]): Promise<void> => {
+    const counted = new Set<QueuedCreation>();
     try {
-      const refusals = new Map<Waiting, Problem>();
+      const refusals = new Map<QueuedCreation, Problem>();
       for (const each of group) {
         const refused = judge(each, counted);
         if (refused !== undefined) refusals.set(each, refused);

@@ -9,21 +9,25 @@ import type { Log } from '../../host/log.ts';
 import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { applyPatch, findChangeFaults, findNewFaults, keyOf, makeRoute, type RouteRules } from './route-changes.ts';
 import { createRouteMemory, type RouteMemory } from './route-index.ts';
-import { createRouteTurns, type Ended, type Plan, type TakeTurn } from './write-queue.ts';
+import { createRouteTurns, type TurnOutcome, type Plan, type TakeTurn } from './write-queue.ts';
 import type { Conflict, NewRoute, RouteChange, RouteStore, RouteWrite, StoredRoute, Writer } from '../store/ports.ts';
 
-export type Invalid = { readonly kind: 'invalid'; readonly errors: readonly FieldError[] };
+export type InvalidRoute = { readonly kind: 'invalid'; readonly errors: readonly FieldError[] };
 /** The registry holds as many routes as it may. */
-export type Full = { readonly kind: 'full'; readonly limit: number };
-export type Created = { readonly kind: 'created'; readonly route: StoredRoute } | Conflict | Invalid | Full;
+export type FullRegistry = { readonly kind: 'full'; readonly limit: number };
+export type CreateResult =
+  | { readonly kind: 'created'; readonly route: StoredRoute }
+  | Conflict
+  | InvalidRoute
+  | FullRegistry;
 /** Result of a patch. `refused`: by the caller's own condition. */
-export type Patched =
+export type PatchResult =
   | { readonly kind: 'updated'; readonly before: StoredRoute; readonly route: StoredRoute }
   | { readonly kind: 'unchanged'; readonly route: StoredRoute }
   | { readonly kind: 'gone' | 'refused' }
   | Conflict
-  | Invalid;
-type Removed = { readonly kind: 'removed'; readonly route: StoredRoute } | { readonly kind: 'gone' | 'refused' };
+  | InvalidRoute;
+type RemoveResult = { readonly kind: 'removed'; readonly route: StoredRoute } | { readonly kind: 'gone' | 'refused' };
 
 /** A route to be made, and who makes it. */
 export type Creation = { readonly input: RouteInput; readonly by: Writer };
@@ -50,11 +54,11 @@ export type Routes = Omit<RouteMemory, 'apply' | 'noteDeclared' | 'replace' | 'f
    * saw `revision` elsewhere must not be told an older set here.
    */
   readonly reach: (revision: number) => Promise<void>;
-  readonly create: (creation: Creation) => Promise<Created>;
+  readonly create: (creation: Creation) => Promise<CreateResult>;
   /** Several at once in one transaction; each may have an outcome of its own. */
-  readonly createAll: (creations: readonly Creation[]) => Promise<readonly Created[]>;
-  readonly patch: (id: string, patch: RoutePatch, by: Writer, may: Condition) => Promise<Patched>;
-  readonly remove: (id: string, by: Writer, may: Condition) => Promise<Removed>;
+  readonly createAll: (creations: readonly Creation[]) => Promise<readonly CreateResult[]>;
+  readonly patch: (id: string, patch: RoutePatch, by: Writer, may: Condition) => Promise<PatchResult>;
+  readonly remove: (id: string, by: Writer, may: Condition) => Promise<RemoveResult>;
   /** Writes decided over the whole set, in one transaction: all of them, or none if `plan` throws. */
   readonly writeTogether: <T>(by: Writer, plan: (writes: Writes) => T) => Promise<T>;
   /** Ends the watch of the store. */
@@ -132,7 +136,7 @@ type Parts = {
 function createAll(
   { takeTurn, rules, now, newId }: Parts,
   creations: readonly Creation[],
-): Promise<readonly Created[]> {
+): Promise<readonly CreateResult[]> {
   const made = creations.map(({ input, by }) => makeRoute(newId(), input, now(), by));
   return takeTurn(() => {
     const checked = made.map((route) => ({ route, errors: findNewFaults(route, rules) }));
@@ -150,7 +154,7 @@ function createAll(
 }
 
 /** Decides again what was decided by memory alone, if another process had written meanwhile. */
-async function decideSurely<T extends Patched | Removed>(
+async function decideSurely<T extends PatchResult | RemoveResult>(
   { memory, refresh }: Parts,
   decide: () => Promise<T>,
 ): Promise<T> {
@@ -161,13 +165,13 @@ async function decideSurely<T extends Patched | Removed>(
   return memory.head().stamp === stamp ? first : decide();
 }
 
-const DECIDED_BY_STORE: ReadonlySet<(Patched | Removed)['kind']> = new Set(['updated', 'removed', 'conflict']);
+const DECIDED_BY_STORE: ReadonlySet<(PatchResult | RemoveResult)['kind']> = new Set(['updated', 'removed', 'conflict']);
 
 function patchRoute(
   { memory, takeTurn, rules, now }: Parts,
   [id, patch, by, may]: Parameters<Routes['patch']>,
-): Promise<Patched> {
-  return takeTurn<Patched>(() => {
+): Promise<PatchResult> {
+  return takeTurn<PatchResult>(() => {
     const was = memory.get(id);
     if (was === undefined) return writesNothing({ kind: 'gone' });
     if (!may(was)) return writesNothing({ kind: 'refused' });
@@ -186,8 +190,11 @@ function patchRoute(
   });
 }
 
-function removeRoute({ memory, takeTurn, now }: Parts, [id, by, may]: Parameters<Routes['remove']>): Promise<Removed> {
-  return takeTurn<Removed>(() => {
+function removeRoute(
+  { memory, takeTurn, now }: Parts,
+  [id, by, may]: Parameters<Routes['remove']>,
+): Promise<RemoveResult> {
+  return takeTurn<RemoveResult>(() => {
     const was = memory.get(id);
     if (was === undefined) return writesNothing({ kind: 'gone' });
     if (!may(was)) return writesNothing({ kind: 'refused' });
@@ -224,7 +231,7 @@ function insertOf(route: NewRoute): RouteWrite {
   return { kind: 'insert', route, key: keyOf(route.pattern) };
 }
 
-function createdOf(outcome: Ended | undefined): Created | undefined {
+function createdOf(outcome: TurnOutcome | undefined): CreateResult | undefined {
   if (outcome === undefined || outcome.kind === 'stale') return undefined;
   return outcome.kind === 'written' ? { kind: 'created', route: outcome.route } : outcome;
 }

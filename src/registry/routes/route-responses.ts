@@ -1,7 +1,7 @@
 // The answers about one route that dashboard and SDK endpoints share, and the log line that every write leaves.
 import { problem, type Problem } from '../../domain/problem.ts';
 import { toWire, type Route } from '../../domain/routing/route.ts';
-import type { Full, Invalid } from './registry-routes.ts';
+import type { FullRegistry, InvalidRoute } from './registry-routes.ts';
 import { describePrincipal, type Principal } from '../auth/credentials.ts';
 import { jsonResponse, invalidBody, type EndpointOutcome } from '../http/endpoint.ts';
 import { routeEtag } from '../http/preconditions.ts';
@@ -21,7 +21,7 @@ export function routeResponse(status: 200 | 201, route: Route, location = false)
 }
 
 /** Says why a route was not made. */
-export function refusalOf(refusal: Conflict | Invalid | Full): Problem {
+export function refusalOf(refusal: Conflict | InvalidRoute | FullRegistry): Problem {
   switch (refusal.kind) {
     case 'conflict': {
       const { id, method, pattern } = refusal.existing;

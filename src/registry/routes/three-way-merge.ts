@@ -5,22 +5,22 @@ import { routeName } from '../../domain/routing/pattern.ts';
 import { fromWire, routeBody, toWire, type Route, type RouteWire } from '../../domain/routing/route.ts';
 
 /** Route as a file says it, by the names of the file; what it leaves out has its default. */
-export type Declared = Pick<RouteWire, 'method' | Field>;
+export type DeclaredRoute = Pick<RouteWire, 'method' | Field>;
 
 /** The spelling of the pattern is a field as well: method and pattern key say which route is meant. */
 const DECLARED_FIELDS = Object.keys(routeBody).filter((name): name is Field => name !== 'method');
 type Field = Exclude<keyof typeof routeBody, 'method'>;
 
 /** A stored route, and what the file said when it was last applied to it. */
-type Applied = { readonly route: Route; readonly said: Declared };
+type AppliedRoute = { readonly route: Route; readonly said: DeclaredRoute };
 
 type DeclaredState = {
-  readonly file: readonly Declared[];
-  readonly applied: readonly Applied[];
+  readonly file: readonly DeclaredRoute[];
+  readonly applied: readonly AppliedRoute[];
   /** The stored route with this method and, up to spelling, this pattern. */
-  readonly find: (declared: Declared) => Route | undefined;
+  readonly find: (declared: DeclaredRoute) => Route | undefined;
   /** Routes of the file before a reload. One of them that is missing in the store was deleted meanwhile. */
-  readonly before?: readonly Declared[];
+  readonly before?: readonly DeclaredRoute[];
   /** Says that another file may still declare what this one does not name: nothing is deleted. */
   readonly isShared?: boolean;
 };
@@ -42,20 +42,20 @@ type DeclaredChange = {
  */
 export type Difference =
   | {
-      readonly declared: Declared;
+      readonly declared: DeclaredRoute;
       readonly route: Route | undefined;
       readonly fields: readonly { readonly field: string; readonly store: unknown; readonly file: unknown }[];
     }
   | { readonly declared: undefined; readonly route: Route; readonly fields: readonly [] };
 
 export type DeclaredPlan = {
-  readonly creates: readonly Declared[];
+  readonly creates: readonly DeclaredRoute[];
   readonly changes: readonly DeclaredChange[];
   readonly deletes: readonly Route[];
   /** Routes that were declared once, are not named by this file, and are in force all the same. */
   readonly left: readonly Route[];
   /** Routes as the file says them that the store does not remember yet, by route id. */
-  readonly said: ReadonlyMap<string, Declared>;
+  readonly said: ReadonlyMap<string, DeclaredRoute>;
   /** Ids of routes that were given another method or pattern since: they are not declared any more. */
   readonly released: readonly string[];
   readonly differences: readonly Difference[];
@@ -67,10 +67,10 @@ export function planDeclared({ file, applied, find, before, isShared = false }: 
   const marked = applied.filter(isStill);
   const saidOf = new Map(marked.map(({ route, said }) => [route.id, said]));
   const earlier = new Map(before?.map((declared) => [routeName(declared.method, declared.route_pattern), declared]));
-  const creates: Declared[] = [];
+  const creates: DeclaredRoute[] = [];
   const changes: DeclaredChange[] = [];
   const differences: Difference[] = [];
-  const said = new Map<string, Declared>();
+  const said = new Map<string, DeclaredRoute>();
   const named = new Set<string>();
   for (const declared of file) {
     const name = routeName(declared.method, declared.route_pattern);
@@ -105,7 +105,7 @@ export function planDeclared({ file, applied, find, before, isShared = false }: 
 }
 
 /** Whether the route still has the method and pattern that it was declared with. */
-function isStill({ route, said }: Applied): boolean {
+function isStill({ route, said }: AppliedRoute): boolean {
   return routeName(said.method, said.route_pattern) === nameOf(route);
 }
 
@@ -114,7 +114,7 @@ function nameOf({ method, pattern }: Route): string {
 }
 
 /** Routes that some file declared on a store that several share, and that `file` does not name. */
-export function leftOf(file: readonly Declared[], applied: readonly Applied[]): readonly Difference[] {
+export function leftOf(file: readonly DeclaredRoute[], applied: readonly AppliedRoute[]): readonly Difference[] {
   const named = new Set(file.map((declared) => routeName(declared.method, declared.route_pattern)));
   const left = applied.filter((entry) => isStill(entry) && !named.has(nameOf(entry.route)));
   return left.map(({ route }) => leave(route));
@@ -141,7 +141,7 @@ export function sweep({ deletes, held }: DeclaredPlan): string | undefined {
 export function afterPlan(
   routes: readonly Route[],
   plan: DeclaredPlan,
-  make: (declared: Declared, index: number) => Route,
+  make: (declared: DeclaredRoute, index: number) => Route,
 ): readonly Route[] {
   const deleted = new Set(plan.deletes.map(({ id }) => id));
   const changed = new Map(plan.changes.map(({ route, next }) => [route.id, next]));
@@ -168,7 +168,7 @@ export function describeChange({ route, fields }: DeclaredChange): string {
 }
 
 /** The differences between the store and `file`. */
-export function differencesOf(file: readonly Declared[], find: DeclaredState['find']): readonly Difference[] {
+export function differencesOf(file: readonly DeclaredRoute[], find: DeclaredState['find']): readonly Difference[] {
   return file.flatMap((declared): Difference[] => {
     const route = find(declared);
     const fields = route === undefined ? [] : fieldsThatDiffer(route, declared);
@@ -177,7 +177,11 @@ export function differencesOf(file: readonly Declared[], find: DeclaredState['fi
 }
 
 /** Compares a route field by field: the file's value counts if it differs from what the file said last. */
-function changeOf(route: Route, declared: Declared, last: Declared | undefined): Omit<DeclaredChange, 'overrules'> {
+function changeOf(
+  route: Route,
+  declared: DeclaredRoute,
+  last: DeclaredRoute | undefined,
+): Omit<DeclaredChange, 'overrules'> {
   const wanted = DECLARED_FIELDS.filter((field) => last === undefined || last[field] !== declared[field]);
   const source = last === undefined ? 'config' : route.source;
   const wire = toWire(route);
@@ -189,14 +193,14 @@ function changeOf(route: Route, declared: Declared, last: Declared | undefined):
   return { route, next: fields.length === 0 ? route : next, fields };
 }
 
-function fieldsThatDiffer(route: Route, declared: Declared): Difference['fields'] {
+function fieldsThatDiffer(route: Route, declared: DeclaredRoute): Difference['fields'] {
   const wire = toWire(route);
   return DECLARED_FIELDS.map((field) => ({ field, store: wire[field], file: declared[field] })).filter(
     ({ store, file }) => store !== file,
   );
 }
 
-function isSame(a: Declared, b: Declared): boolean {
+function isSame(a: DeclaredRoute, b: DeclaredRoute): boolean {
   return DECLARED_FIELDS.every((field) => a[field] === b[field]);
 }
 

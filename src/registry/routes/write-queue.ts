@@ -13,7 +13,7 @@ import {
 } from '../store/ports.ts';
 
 /** End of a write. `route` is as it is in memory now. */
-export type Ended =
+export type TurnOutcome =
   | Exclude<WriteOutcome, { readonly kind: 'written' }>
   | { readonly kind: 'written'; readonly route: StoredRoute };
 /**
@@ -22,7 +22,7 @@ export type Ended =
  */
 export type Plan<T> = {
   readonly writes: readonly RouteWrite[];
-  readonly end: (outcomes: readonly Ended[]) => T | undefined;
+  readonly end: (outcomes: readonly TurnOutcome[]) => T | undefined;
 };
 export type TakeTurn = <T>(
   plan: () => Plan<T>,
@@ -34,7 +34,7 @@ export type TakeTurn = <T>(
 ) => Promise<T>;
 
 type Turn = {
-  readonly plan: () => Planned;
+  readonly plan: () => PlannedTurn;
   readonly fail: (error: unknown) => void;
   readonly alone: boolean;
   /** The store is read again when its turn comes. */
@@ -42,7 +42,10 @@ type Turn = {
   turns: number;
 };
 /** Planned turn. `end` gives false for another turn. */
-type Planned = { readonly writes: readonly RouteWrite[]; readonly end: (outcomes: readonly Ended[]) => boolean };
+type PlannedTurn = {
+  readonly writes: readonly RouteWrite[];
+  readonly end: (outcomes: readonly TurnOutcome[]) => boolean;
+};
 
 /** Turns that share a transaction: so long a one takes a few milliseconds beside the disk. */
 const TOGETHER = 8;
@@ -83,7 +86,7 @@ export function createRouteTurns(store: RouteStore, memory: RouteMemory, maxRout
   };
 
   const run = async (turns: readonly Turn[]): Promise<void> => {
-    const planned = turns.flatMap((turn): readonly (Planned & { readonly turn: Turn })[] => {
+    const planned = turns.flatMap((turn): readonly (PlannedTurn & { readonly turn: Turn })[] => {
       try {
         return [{ turn, ...turn.plan() }];
       } catch (error) {
@@ -112,7 +115,7 @@ export function createRouteTurns(store: RouteStore, memory: RouteMemory, maxRout
     }
   };
 
-  const keep = (write: RouteWrite, outcome: WriteOutcome | undefined, head: Head | undefined): Ended => {
+  const keep = (write: RouteWrite, outcome: WriteOutcome | undefined, head: Head | undefined): TurnOutcome => {
     if (outcome === undefined || head === undefined) throw new Error('a write had no outcome');
     if (outcome.kind !== 'written') return outcome;
     const { revision } = outcome;
@@ -172,7 +175,7 @@ export function createRouteTurns(store: RouteStore, memory: RouteMemory, maxRout
   };
 }
 
-function endingWith<T>({ writes, end }: Plan<T>, resolve: (result: T) => void): Planned {
+function endingWith<T>({ writes, end }: Plan<T>, resolve: (result: T) => void): PlannedTurn {
   return {
     writes,
     end: (outcomes) => {

@@ -19,7 +19,7 @@ import {
 } from '../../domain/payment/charge-fields.ts';
 import { historyOf, type ChargeHistoryEntry } from '../../domain/payment/charge-history.ts';
 import type { ChargeChange, ListedCharge } from '../../domain/payment/reports.ts';
-import type { StoredCharge, Change, Entry, Inserted, Updated } from '../../domain/payment/ledger.ts';
+import type { StoredCharge, Change, Entry, InsertResult, UpdateResult } from '../../domain/payment/ledger.ts';
 import { leavesToOwner } from '../../domain/payment/transition.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import { standingOf } from '../../domain/payment/whereabouts.ts';
@@ -27,7 +27,7 @@ import { bytes, integer, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;
 /** Change of a row. `columns` are positions of ALL. */
-type Changed = { readonly columns: readonly number[]; readonly values: readonly Value[] };
+type ColumnValues = { readonly columns: readonly number[]; readonly values: readonly Value[] };
 
 const isColumn = ({ sharesColumn, isKeptAside }: ChargeRow): boolean => !sharesColumn && !isKeptAside;
 const ROWS = CHARGE_ROWS.filter(isColumn);
@@ -53,12 +53,12 @@ function allValues(charge: Charge): Value[] {
 }
 
 /** Values that a claim after a release writes: all but the id. */
-function rewrittenOf(charge: Charge): Changed {
+function rewrittenOf(charge: Charge): ColumnValues {
   return { columns: ALL.slice(1).map((_, index) => index + 1), values: allValues(charge).slice(1) };
 }
 
 /** Values that an event changed: nothing of what the claim fixed. */
-function changedOf(before: ChargeSource, after: ChargeSource): Changed {
+function changedOf(before: ChargeSource, after: ChargeSource): ColumnValues {
   const columns: number[] = [];
   const values: Value[] = [];
   for (const { row, top, position } of CHANGING) {
@@ -198,8 +198,8 @@ function readValue({ kind, column, words, isNullable }: ChargeRow, row: Row): un
 // Changes of the ledger as rows of a store. They are made on the side that decided, so that what writes has only statements
 // left to do. They cross to a thread as JSON.
 
-export type NotInserted = Exclude<Inserted, { readonly kind: 'written' }>;
-export type NotUpdated = Exclude<Updated, { readonly kind: 'written' }>;
+export type InsertRefusal = Exclude<InsertResult, { readonly kind: 'written' }>;
+export type UpdateRefusal = Exclude<UpdateResult, { readonly kind: 'written' }>;
 
 /** A charge that the store does not have. */
 export type RowInsert = {
@@ -235,11 +235,11 @@ export type RowChange = {
   readonly credential?: string | null;
   readonly dropsAnswer: boolean;
   /** Money that moved with this change. */
-  readonly settled: Settled | null;
+  readonly settled: SumFacts | null;
 };
 
 /** Facts that the sums are made of. */
-export type Settled = {
+export type SumFacts = {
   readonly routeId: string;
   readonly currency: string;
   readonly network: string;
@@ -290,7 +290,7 @@ export function keptBy({ before, after }: Change): KeptAnswer | undefined {
   return { status, headers, body: new Uint8Array(body) };
 }
 
-function settledOf({ route, price, payment, way, amount, settledAt }: Charge): Settled {
+function settledOf({ route, price, payment, way, amount, settledAt }: Charge): SumFacts {
   return {
     routeId: route.id,
     currency: price.currency,

@@ -1,6 +1,6 @@
 // Keeps what the configuration said about a route when it was last applied: a column of the route, as JSON.
 import { z } from 'zod';
-import type { Declared } from '../routes/three-way-merge.ts';
+import type { DeclaredRoute } from '../routes/three-way-merge.ts';
 import { nullableText, type Row } from './rows.ts';
 
 const nullable = z.string().nullable();
@@ -14,13 +14,13 @@ const declaredSchema = z.object({
   status: z.enum(['active', 'paused']),
   allow_anonymous: z.boolean(),
   receiver_config_id: nullable,
-}) satisfies z.ZodType<Declared>;
+}) satisfies z.ZodType<DeclaredRoute>;
 
-export function readDeclared(row: Row): Declared | null {
+export function readDeclared(row: Row): DeclaredRoute | null {
   const written = nullableText(row, 'declared');
   return written === null ? null : declaredSchema.parse(JSON.parse(written));
 }
 
-export function writeDeclared(declared: Declared | null): string | null {
+export function writeDeclared(declared: DeclaredRoute | null): string | null {
   return declared === null ? null : JSON.stringify(declaredSchema.parse(declared));
 }

@@ -24,7 +24,7 @@ export type StoredSession = {
 export type NewSession = StoredSession & { readonly digest: Buffer };
 
 /** Sessions that hold: made and seen after these times, and not over at `now`. */
-export type Unexpired = { readonly createdAfter: number; readonly seenAfter: number; readonly now: number };
+export type SessionWindow = { readonly createdAfter: number; readonly seenAfter: number; readonly now: number };
 
 export type TicketKind = 'link' | 'download' | 'flow';
 export type NewTicket = {
@@ -48,12 +48,12 @@ export type DeskStore = {
     now: number,
   ) => Promise<string | undefined>;
   /** `full` if `most` sessions hold. */
-  readonly addSession: (session: NewSession, most: number, holding: Unexpired) => Promise<'added' | 'full'>;
+  readonly addSession: (session: NewSession, most: number, holding: SessionWindow) => Promise<'added' | 'full'>;
   readonly findSession: (digest: Buffer) => Promise<StoredSession | undefined>;
   /** Writes when a session was used last. */
   readonly seeSession: (id: string, at: number) => Promise<void>;
   /** Sessions that hold, newest first. */
-  readonly listSessions: (holding: Unexpired) => Promise<readonly StoredSession[]>;
+  readonly listSessions: (holding: SessionWindow) => Promise<readonly StoredSession[]>;
   /** Whether there was one. */
   readonly endSession: (id: string) => Promise<boolean>;
   /** How many there were. */

@@ -7,7 +7,7 @@ import type { TotalsStore } from '../../domain/totals/totals-store.ts';
 import type { Route, RouteWire } from '../../domain/routing/route.ts';
 import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
-import type { Declared } from '../routes/three-way-merge.ts';
+import type { DeclaredRoute } from '../routes/three-way-merge.ts';
 import type { CopySource, CopyTarget } from './copy-ports.ts';
 import type { DeskStore } from './desk-ports.ts';
 
@@ -148,7 +148,7 @@ export type StoredRoute = Route & {
   readonly seq: number;
   readonly writtenBy: Writer;
   /** Route as the configuration said it when it was last applied; null if it never did. */
-  readonly declared: Declared | null;
+  readonly declared: DeclaredRoute | null;
 };
 /** The store gives it its number. */
 export type NewRoute = Omit<StoredRoute, 'seq'>;
@@ -166,7 +166,7 @@ export type RouteStore = {
    * Writes in one transaction, with an outcome for each write. With `ifRevision` it is `moved` if the set has another
    * revision by then; and if one of the writes is not written, none is, and it rejects.
    */
-  readonly write: (writes: readonly RouteWrite[], options: WriteOptions) => Promise<RoutesWritten | 'moved'>;
+  readonly write: (writes: readonly RouteWrite[], options: WriteOptions) => Promise<RouteWriteResult | 'moved'>;
   /** Oldest first; `too_old` if the log does not reach back that far, or ahead. */
   readonly changesAfter: (revision: number, limit: number) => Promise<readonly StoredChange[] | 'too_old'>;
   /** Changes of one route before `beforeRevision`, newest first, also of one that was deleted. */
@@ -192,7 +192,7 @@ export type WriteOptions = {
   readonly maxRoutes: number;
   readonly ifRevision?: number;
 };
-export type RoutesWritten = { readonly head: Head; readonly outcomes: readonly WriteOutcome[] };
+export type RouteWriteResult = { readonly head: Head; readonly outcomes: readonly WriteOutcome[] };
 /** An update that changes nothing but `declared` has no revision of its own: it is written at that of the set. */
 export type WriteOutcome =
   | { readonly kind: 'written'; readonly revision: number }

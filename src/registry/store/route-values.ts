@@ -18,7 +18,7 @@ import { integer, nullableText, text, type Row } from './rows.ts';
 /** Columns in the order in which `routeValues` binds them. */
 export const ROUTE_COLUMNS = [...ROUTE_ROWS.map(({ wire }) => wire), 'written_by', 'declared'];
 
-export type Recorded = {
+export type RecordedChange = {
   readonly kind: ChangeKind;
   readonly route: StoredRoute;
   readonly at: string;

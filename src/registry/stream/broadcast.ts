@@ -2,7 +2,7 @@
 // have that set. Text is written once for all streams that have seen the same. After a few milliseconds requests have
 // their turn. Who may still listen is asked before each of them.
 import { setImmediate } from 'node:timers/promises';
-import { askWhoMay, TURN_MS, type EventStream, type StillAllowed } from './event-stream.ts';
+import { askWhoMay, TURN_MS, type EventStream, type AccessCheck } from './event-stream.ts';
 import { writeChange, writeHead } from './event-text.ts';
 import type { SetProof } from '../../domain/routing/set-proof.ts';
 import type { RouteEvent } from '../routes/route-index.ts';
@@ -13,7 +13,7 @@ export type BroadcastItem =
   | { readonly kind: 'head'; readonly proof: SetProof; readonly to: EventStream | undefined };
 
 type BroadcastDeps = {
-  readonly stillAllowed: StillAllowed;
+  readonly stillAllowed: AccessCheck;
   readonly send: (stream: EventStream, bytes: Buffer) => void;
   readonly drop: (stream: EventStream) => void;
 };

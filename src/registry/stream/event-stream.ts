@@ -17,12 +17,12 @@ export type EventStream = {
   waits: number;
 };
 
-export type StillAllowed = (principal: Principal) => Promise<boolean>;
+export type AccessCheck = (principal: Principal) => Promise<boolean>;
 
 /** Asks once for each key, however many streams it has; `otherwise` if the store cannot say it. */
 export async function askWhoMay(
   streams: Iterable<EventStream>,
-  stillAllowed: StillAllowed,
+  stillAllowed: AccessCheck,
   otherwise: boolean,
 ): Promise<ReadonlyMap<string, boolean>> {
   const principals = new Map<string, Principal>();

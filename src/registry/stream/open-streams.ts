@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Random } from '../../host/clock.ts';
 import { nameKey, type Principal } from '../auth/credentials.ts';
-import { askWhoMay, type EventStream, type StillAllowed } from './event-stream.ts';
+import { askWhoMay, type EventStream, type AccessCheck } from './event-stream.ts';
 import { createResumeQueue } from './resume-queue.ts';
 import type { RouteEvent } from '../routes/route-index.ts';
 import type { Routes } from '../routes/registry-routes.ts';
@@ -24,7 +24,7 @@ type StreamOptions = {
   readonly routes: Pick<Routes, 'head' | 'count' | 'subscribe' | 'prove'> & {
     readonly changesAfter: (revision: number, limit: number) => Promise<readonly RouteEvent[] | 'too_old'>;
   };
-  readonly stillAllowed: StillAllowed;
+  readonly stillAllowed: AccessCheck;
   readonly random: Random;
   readonly limits: StreamLimits;
 };

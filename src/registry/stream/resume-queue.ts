@@ -3,7 +3,7 @@
 // A stream that missed more than the whole set is told to read the set.
 import { setImmediate } from 'node:timers/promises';
 import { createChangePages, PAGE_CHANGES, type ChangePage } from './change-pages.ts';
-import { askWhoMay, TURN_MS, type EventStream, type StillAllowed } from './event-stream.ts';
+import { askWhoMay, TURN_MS, type EventStream, type AccessCheck } from './event-stream.ts';
 import { writeReset } from './event-text.ts';
 import type { RouteEvent } from '../routes/route-index.ts';
 
@@ -21,7 +21,7 @@ type ResumeOptions = {
     readonly count: () => number;
     readonly changesAfter: (revision: number, limit: number) => Promise<readonly RouteEvent[] | 'too_old'>;
   };
-  readonly stillAllowed: StillAllowed;
+  readonly stillAllowed: AccessCheck;
   readonly drop: (stream: EventStream) => void;
   /** Called with a stream that was sent everything. */
   readonly onLive: (stream: EventStream) => void;
@@ -67,7 +67,7 @@ export function createResumeQueue({ routes, stillAllowed, drop, onLive }: Resume
   };
 
   /** Sends until the turn is over or a page has to be read; `read` is the one for the first of them. */
-  const takeTurn = (allowed: ReadonlyMap<string, boolean>, read: Read | undefined): void => {
+  const takeTurn = (allowed: ReadonlyMap<string, boolean>, read: PageRead | undefined): void => {
     const until = performance.now() + TURN_MS;
     for (const stream of queue) {
       const { revision } = head();
@@ -88,7 +88,7 @@ export function createResumeQueue({ routes, stillAllowed, drop, onLive }: Resume
     for (;;) {
       const [first] = queue;
       if (first === undefined) break;
-      let read: Read | undefined;
+      let read: PageRead | undefined;
       const after = first.seen;
       if (needsPage(first) && pages.kept(after) === undefined) {
         try {
@@ -117,4 +117,4 @@ export function createResumeQueue({ routes, stillAllowed, drop, onLive }: Resume
   return { add, remove: (stream) => void queue.delete(stream), forget: pages.forget };
 }
 
-type Read = { readonly after: number; readonly page: ChangePage | undefined };
+type PageRead = { readonly after: number; readonly page: ChangePage | undefined };

@@ -5,7 +5,7 @@ import {
   makePublication,
   publicationWarnings,
   publishingOf,
-  type Publishing,
+  type PublicationConfig,
 } from '../../../src/compose/discovery/publication.ts';
 import { readRoutes, writeRoutes } from '../../../src/compose/discovery/publication-wire.ts';
 import { startPublisher, type OwnerInForce, type Publisher } from '../../../src/compose/discovery/publisher.ts';
@@ -14,7 +14,7 @@ import { renderPublication } from '../../../src/domain/discovery/publication.ts'
 import { profileFolding } from '../../../src/domain/routing/profile.ts';
 import type { Route } from '../../../src/domain/routing/route.ts';
 import { compileSnapshot, type Snapshot } from '../../../src/domain/routing/snapshot.ts';
-import { createCurrent, type Current } from '../../../src/gateway/routes/current-snapshot.ts';
+import { createCurrent, type CurrentSnapshot } from '../../../src/gateway/routes/current-snapshot.ts';
 import { systemClock } from '../../../src/host/clock.ts';
 import { createLog, type LogFields } from '../../../src/host/log.ts';
 import { route } from '../../cases/routes.ts';
@@ -32,7 +32,7 @@ const PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: profi
 const snapshotOf = (routes: readonly Route[], revision = 1): Snapshot =>
   compileSnapshot({ registryId: 'r', revision, routes }, PATHS);
 
-function publishing(text = CONFIG): Publishing {
+function publishing(text = CONFIG): PublicationConfig {
   const found = publishingOf(configOf(text));
   if (found === undefined) throw new Error('nothing is published');
   return found;
@@ -77,7 +77,7 @@ test('behaviour: two processes with the same routes in another order tell the sa
 
 type Followed = {
   readonly publisher: Publisher;
-  readonly current: Current;
+  readonly current: CurrentSnapshot;
   readonly lines: readonly LogFields[];
   readonly published: string[];
   /** How often it was its turn to make one. */

@@ -7,7 +7,7 @@ import { addAll, createSetDigest } from '../../../src/domain/routing/set-digest.
 import type { PathOptions, Snapshot } from '../../../src/domain/routing/snapshot.ts';
 import { FULL_FOLDING, profileFolding } from '../../../src/domain/routing/profile.ts';
 import { createCompiler, type Compiler } from '../../../src/gateway/routes/snapshot-compiler.ts';
-import { createCurrent, type Current } from '../../../src/gateway/routes/current-snapshot.ts';
+import { createCurrent, type CurrentSnapshot } from '../../../src/gateway/routes/current-snapshot.ts';
 import { createRandom } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
 import type { RouteEvent } from '../../../src/registry/routes/route-index.ts';
@@ -20,7 +20,7 @@ const NEVER = (): never => {
 };
 
 type Stage = {
-  readonly current: Current;
+  readonly current: CurrentSnapshot;
   readonly compiler: Compiler;
   readonly own: RoutesInForce;
   readonly told: RouteEvent[];

@@ -2,7 +2,7 @@
 // what is left out of a document that is too large.
 import { describe, expect, test } from 'vitest';
 import { LLMS_PATH, MOST_BYTES, renderPublication } from '../../../src/domain/discovery/publication.ts';
-import type { LeftOut } from '../../../src/domain/discovery/sold-operations.ts';
+import type { OmittedOperation } from '../../../src/domain/discovery/sold-operations.ts';
 import { publishText, type Told } from './publish-kit.ts';
 
 const ORIGIN = 'https://api.example.com';
@@ -18,7 +18,7 @@ const priced = ({ document: { paths } }: Told): string[] =>
       ([method, operation]) => `${method.toUpperCase()} ${path} ${operation['x-payment-info'].price.amount}`,
     ),
   );
-const why = ({ report }: Told): LeftOut['why'][] => report.leftOut.map((each) => each.why);
+const why = ({ report }: Told): OmittedOperation['why'][] => report.leftOut.map((each) => each.why);
 
 describe('which operations are told', () => {
   test('behaviour: those that an active route protects, at the price of the most specific one', () => {

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { FULL_FOLDING } from '../../../src/domain/routing/profile.ts';
 import type { Route } from '../../../src/domain/routing/route.ts';
 import { createCompiler } from '../../../src/gateway/routes/snapshot-compiler.ts';
-import { createCurrent, type Current } from '../../../src/gateway/routes/current-snapshot.ts';
+import { createCurrent, type CurrentSnapshot } from '../../../src/gateway/routes/current-snapshot.ts';
 import { route } from '../../cases/routes.ts';
 import { collectLog } from '../sync/fakes.ts';
 
 const PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING } as const;
-const priceOf = (current: Current, path: string): string | undefined => {
+const priceOf = (current: CurrentSnapshot, path: string): string | undefined => {
   const resolution = current.snapshot?.resolve('GET', path);
   return resolution?.ok === true && resolution.match.kind === 'route' ? resolution.match.route.amount : undefined;
 };

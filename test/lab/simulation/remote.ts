@@ -7,8 +7,8 @@ import {
   type Change,
   type ChargeStore,
   type Entry,
-  type Inserted,
-  type Updated,
+  type InsertResult,
+  type UpdateResult,
 } from '../../../src/domain/payment/ledger.ts';
 import type { MemoryLedger } from '../../support/memory-ledger.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
@@ -87,14 +87,14 @@ export function reachStore(
 
 /** Decides again on what it has; leaves a claim that would settle at once to the change after it. */
 function atRegistry(ledger: MemoryLedger): Pick<ChargeStore, 'insert' | 'update'> {
-  const claim = async ({ claim: wanted, options }: Omit<Entry, 'charge'>): Promise<Inserted> => {
+  const claim = async ({ claim: wanted, options }: Omit<Entry, 'charge'>): Promise<InsertResult> => {
     const claimed = await ledger.claim(wanted, { ...options, settleVia: undefined });
     if (claimed.kind === 'quote_already_used') return { kind: 'id_taken' };
     if (!('charge' in claimed)) return { kind: 'too_many_unsettled' };
     const charge = { charge: claimed.charge, version: 0 };
     return claimed.kind === 'claimed' ? { kind: 'written', charge } : { kind: 'payment_known', charge };
   };
-  const update = async ({ before, actor, because }: Change): Promise<Updated> => {
+  const update = async ({ before, actor, because }: Change): Promise<UpdateResult> => {
     if ('claim' in because) {
       const inserted = await claim(because);
       if (inserted.kind === 'written') return inserted;

@@ -1,7 +1,7 @@
 // Registrations take turns: what waits is added together, and the event loop has as long for everybody else.
 import { expect, test } from 'vitest';
 import { problem } from '../../../src/domain/problem.ts';
-import type { Created, Creation, Routes } from '../../../src/registry/routes/registry-routes.ts';
+import type { CreateResult, Creation, Routes } from '../../../src/registry/routes/registry-routes.ts';
 import type { Principal } from '../../../src/registry/auth/credentials.ts';
 import { createRegistrations, type Registrations } from '../../../src/registry/routes/registrations.ts';
 import type { RouteInput } from '../../../src/domain/routing/route.ts';
@@ -38,7 +38,7 @@ function make(perMinute: number, fails = (): boolean => false): Kit {
       now += WRITE_MS;
       if (fails()) throw new Error('the disk is full');
       groups.push(creations.map((each) => each.input.route_pattern));
-      return creations.map(({ input: { route_pattern } }): Created => {
+      return creations.map(({ input: { route_pattern } }): CreateResult => {
         const known = stored.has(route_pattern);
         stored.add(route_pattern);
         return known ? { kind: 'full', limit: 0 } : { kind: 'created', route: { pattern: route_pattern } as never };

@@ -1,7 +1,7 @@
 // What the configuration declares and the store follows, three-way: per field what the file said last decides. Over a real
 // store, a start after the other, with what a dashboard does in between.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Declared } from '../../../src/registry/routes/three-way-merge.ts';
+import type { DeclaredRoute } from '../../../src/registry/routes/three-way-merge.ts';
 import { declared, LIST, REGISTER, startRegistry, temporaryFolder, type Kit } from '../kit.ts';
 
 let files: ReturnType<typeof temporaryFolder>;
@@ -33,7 +33,7 @@ const stored = (): string[] =>
     .routes.map(({ method, pattern, amount, status }) => `${method} ${pattern} ${amount} ${status}`);
 const idOf = (pattern: string): string =>
   kit.registry.routeSet().routes.find((route) => route.pattern === pattern)?.id ?? '';
-const patch = (pattern: string, body: Partial<Declared>) =>
+const patch = (pattern: string, body: Partial<DeclaredRoute>) =>
   kit.dashboard('PATCH', `${LIST}/${idOf(pattern)}`, { body });
 
 describe('a start', () => {
@@ -70,7 +70,7 @@ describe('a start', () => {
     expect(stored()).toEqual(['GET /a 0.50 paused']);
   });
 
-  test.each<[keyof Declared, unknown, unknown]>([
+  test.each<[keyof DeclaredRoute, unknown, unknown]>([
     ['route_pattern', '/A/', '/a'],
     ['currency', 'USDC', 'USD'],
     ['name', 'Report', null],

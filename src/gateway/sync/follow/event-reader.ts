@@ -2,7 +2,7 @@
 // heads and resets. Nothing is believed before its shape was checked. An event that cannot be read is reported: its
 // change would be missed for good.
 import { z } from 'zod';
-import type { FedChange } from '../../routes/snapshot-compiler.ts';
+import type { FeedChange } from '../../routes/snapshot-compiler.ts';
 import { FEED_LIMITS, readFeedRoute } from './feed-reader.ts';
 
 /** The head that a registry tells: which set it has, and the digest that proves it. */
@@ -14,7 +14,7 @@ export type SetHead = {
 };
 
 export type RegistryEvent =
-  | FedChange
+  | FeedChange
   | SetHead
   /** The changes that are missing can be told no more. */
   | { readonly kind: 'reset' }

@@ -9,7 +9,7 @@ export type SetFacts = SetName & { readonly size: number };
 type Suspicion = 'another_registry' | 'older_revision' | 'emptied';
 
 /** A set that waits. Times in milliseconds of a clock that only grows. */
-export type Holding = {
+export type HeldSet = {
   readonly suspicion: Suspicion;
   readonly held: SetFacts;
   readonly sinceMs: number;
@@ -19,7 +19,7 @@ export type Holding = {
   readonly lastMs: number | undefined;
 };
 
-export type Polled =
+export type PollAnswer =
   | { readonly kind: 'set'; readonly facts: SetFacts }
   /** The set is the last good one again. */
   | { readonly kind: 'unchanged' }
@@ -31,18 +31,18 @@ export type Decision =
   /** The set is accepted. `waited`: it was held back before. */
   | { readonly kind: 'accept'; readonly waited: boolean }
   | { readonly kind: 'keep' }
-  | { readonly kind: 'hold'; readonly holding: Holding }
+  | { readonly kind: 'hold'; readonly holding: HeldSet }
   /** The set is refused, nothing of it is used. A set that is held back waits on, and this poll does not count. */
-  | { readonly kind: 'refuse'; readonly holding: Holding | undefined };
+  | { readonly kind: 'refuse'; readonly holding: HeldSet | undefined };
 
 type Situation = {
   /** Last good set, or undefined before the first. */
   readonly good: SetFacts | undefined;
-  readonly holding: Holding | undefined;
+  readonly holding: HeldSet | undefined;
   readonly emptyAfterMs: number;
 };
 
-export function decideSet({ good, holding, emptyAfterMs }: Situation, polled: Polled, nowMs: number): Decision {
+export function decideSet({ good, holding, emptyAfterMs }: Situation, polled: PollAnswer, nowMs: number): Decision {
   switch (polled.kind) {
     case 'unchanged':
       return { kind: 'keep' };
@@ -61,7 +61,7 @@ export function decideSet({ good, holding, emptyAfterMs }: Situation, polled: Po
 }
 
 /** Says for logs and readiness what is odd about the set that is held back. */
-export function describeHolding({ suspicion, held }: Holding, good: SetFacts | undefined): string {
+export function describeHolding({ suspicion, held }: HeldSet, good: SetFacts | undefined): string {
   switch (suspicion) {
     case 'another_registry':
       return `the registry calls itself ${held.registryId ?? 'nothing'}, the routes in force are of ${good?.registryId ?? 'one without a name'}`;
@@ -88,7 +88,7 @@ function isBelow(a: number | undefined, b: number | undefined): boolean {
 }
 
 /** Continues a holding if the registry says the same kind of thing, and not something older still; else begins one. */
-function agree(holding: Holding | undefined, suspicion: Suspicion, facts: SetFacts, nowMs: number): Holding {
+function agree(holding: HeldSet | undefined, suspicion: Suspicion, facts: SetFacts, nowMs: number): HeldSet {
   const same =
     holding !== undefined &&
     holding.suspicion === suspicion &&

@@ -3,7 +3,7 @@
 import type { Route } from '../../../domain/routing/route.ts';
 import type { CompileResult } from '../../routes/snapshot-compiler.ts';
 import type { FetchResult, FoundSet } from '../follow/route-source.ts';
-import { decideSet, describeHolding, type Polled, type SetFacts } from '../keep/acceptance.ts';
+import { decideSet, describeHolding, type PollAnswer, type SetFacts } from '../keep/acceptance.ts';
 import type { StoredSet } from '../keep/snapshot-file.ts';
 import type { CompiledChange, PollResult, SetInForce } from './state.ts';
 import { tell, type StepDraft } from './step-draft.ts';
@@ -157,7 +157,7 @@ export function factsInForce(good: SetInForce | undefined): SetFacts | undefined
   return good && { registryId: good.set.registryId, revision: good.set.revision, size: good.size };
 }
 
-function polledOf(found: JudgedResult): Polled {
+function polledOf(found: JudgedResult): PollAnswer {
   switch (found.kind) {
     case 'set': {
       const { registryId, revision, routes } = found.set;

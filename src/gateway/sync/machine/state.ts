@@ -1,12 +1,12 @@
 // The words of the machine that keeps a sidecar's routes in step with its registry: the state that it is in, the inputs
 // that move it, and the effects that it asks for. step.ts moves it and sync.ts runs it.
 import type { LogFields } from '../../../host/log.ts';
-import type { CompileResult, FedChange } from '../../routes/snapshot-compiler.ts';
+import type { CompileResult, FeedChange } from '../../routes/snapshot-compiler.ts';
 import type { Route } from '../../../domain/routing/route.ts';
 import type { SetProof } from '../../../domain/routing/set-proof.ts';
 import type { RegistryEvent, SetHead } from '../follow/event-reader.ts';
 import type { FetchResult, FollowedName, FoundSet, OpenedEvents, SetRequest } from '../follow/route-source.ts';
-import type { Holding } from '../keep/acceptance.ts';
+import type { HeldSet } from '../keep/acceptance.ts';
 import type { StoredSet } from '../keep/snapshot-file.ts';
 
 export type SyncOptions = {
@@ -29,7 +29,7 @@ export type SetInForce = {
 export type SetState = {
   readonly good: SetInForce | undefined;
   /** The set that is held back. */
-  readonly holding: Holding | undefined;
+  readonly holding: HeldSet | undefined;
   /** Reason why the last poll came to nothing. */
   readonly lastError: string | undefined;
   /** The registry did not answer the last poll. */
@@ -109,7 +109,7 @@ export type PollResult = 'updated' | 'unchanged' | 'held' | 'invalid' | 'unautho
 export type Work =
   | { readonly kind: 'compile_stored'; readonly stored: StoredSet }
   | { readonly kind: 'compile_set'; readonly set: FoundSet; readonly waited: boolean }
-  | { readonly kind: 'compile_change'; readonly change: FedChange }
+  | { readonly kind: 'compile_change'; readonly change: FeedChange }
   | { readonly kind: 'prove'; readonly head: SetHead };
 
 export type Effect =

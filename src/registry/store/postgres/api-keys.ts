@@ -8,19 +8,19 @@ import type { Links } from './links.ts';
 import { createAsk } from './route-store.ts';
 import type { ChangeWatch } from './change-watch.ts';
 
-type Known = ReadonlyMap<string, FoundKey>;
+type KnownKeys = ReadonlyMap<string, FoundKey>;
 
 export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
   const { schema, settings } = links;
   const ask = createAsk(links, 'read');
   const askToChange = createAsk(links, 'change');
   const all = `SELECT id, name, digest, scopes, created_at, revoked_at FROM ${schema}.api_keys ORDER BY created_at, id`;
-  let known: Promise<Known> | undefined;
+  let known: Promise<KnownKeys> | undefined;
   const forget = (): void => {
     known = undefined;
   };
   watch.keys(forget);
-  const read = (): Promise<Known> =>
+  const read = (): Promise<KnownKeys> =>
     ask(async (session) => {
       const { rows } = await session.query({ name: 'tollgate_keys', text: all }, []);
       return new Map(
@@ -28,8 +28,8 @@ export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
       );
     });
   /** The keys that were known last hold for as long as they cannot be read anew. */
-  let last: Known | undefined;
-  const current = async (): Promise<Known> => {
+  let last: KnownKeys | undefined;
+  const current = async (): Promise<KnownKeys> => {
     if (known === undefined) {
       const reading = (known = read());
       reading.then(

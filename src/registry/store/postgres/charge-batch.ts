@@ -4,8 +4,8 @@ import { fnv1a } from '../../../domain/fnv.ts';
 import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/payment/charge.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import {
-  type NotInserted,
-  type NotUpdated,
+  type InsertRefusal,
+  type UpdateRefusal,
   type RowChange,
   type RowInsert,
   readStored,
@@ -13,13 +13,13 @@ import {
 } from '../charge-values.ts';
 import { integer, text, type Row } from '../rows.ts';
 import type { ChangeKindOfRow, ChargeSql } from './charge-sql.ts';
-import { codeOf, constraintOf, Refused, type Answer, type Session, type Statement } from './connection.ts';
+import { codeOf, constraintOf, PostgresRefusal, type Answer, type Session, type Statement } from './connection.ts';
 
 export type BatchCall =
   | { readonly kind: 'find'; readonly by: ChargeName }
   | { readonly kind: 'insert'; readonly insert: RowInsert }
   | { readonly kind: 'update'; readonly change: RowChange; readonly kept: KeptAnswer | undefined };
-export type BatchResult = StoredCharge | NotInserted | NotUpdated | undefined;
+export type BatchResult = StoredCharge | InsertRefusal | UpdateRefusal | undefined;
 /** Outcome of a call. `again`: it was not tried, because another call of the batch was about the same. */
 export type BatchOutcome = { readonly kind: 'done'; readonly result: BatchResult } | { readonly kind: 'again' };
 
@@ -93,7 +93,7 @@ export function refusalOf(call: BatchCall, error: unknown): BatchResult {
 
 const UNIQUE = '23505';
 
-type Planned = {
+type BatchPlan = {
   readonly writes: boolean;
   readonly again: ReadonlySet<number>;
   readonly inserts: readonly { readonly place: number; readonly insert: RowInsert }[];
@@ -108,14 +108,14 @@ type Planned = {
   readonly locks: readonly number[];
 };
 
-function planOf(calls: readonly BatchCall[]): Planned {
+function planOf(calls: readonly BatchCall[]): BatchPlan {
   const again = new Set<number>();
   const seen = new Set<string>();
   const locks = new Set<number>();
   const inserts: { place: number; insert: RowInsert }[] = [];
   const updates = new Map<
     string,
-    { kind: ChangeKindOfRow; changes: Planned['updates'][number]['changes'][number][] }
+    { kind: ChangeKindOfRow; changes: BatchPlan['updates'][number]['changes'][number][] }
   >();
   for (const [place, call] of calls.entries()) {
     if (call.kind === 'insert') {
@@ -167,7 +167,7 @@ function kindOf(change: RowChange, kept: KeptAnswer | undefined): ChangeKindOfRo
 /** The places of the calls that were written. */
 async function write(
   session: Session,
-  plan: Planned,
+  plan: BatchPlan,
   options: BatchOptions,
   quietUntil: number | undefined,
 ): Promise<ReadonlySet<number>> {
@@ -193,14 +193,14 @@ async function write(
   const commit = await committed;
   const failed = answers.find((answer) => answer.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
-  if (commit.command !== 'COMMIT') throw new Refused(`the transaction ended with ${commit.command}`);
+  if (commit.command !== 'COMMIT') throw new PostgresRefusal(`the transaction ended with ${commit.command}`);
   onClock(integer((await locked).rows[0] ?? {}, 'now'));
   const places = await Promise.all(sent.map(async ({ answer, places }) => places((await answer).rows)));
   return new Set(places.flat());
 }
 
 /** Columns of the batch: the other way round than its rows. */
-function insertValues(inserts: Planned['inserts']): unknown[] {
+function insertValues(inserts: BatchPlan['inserts']): unknown[] {
   const width = inserts[0]?.insert.values.length ?? 0;
   return [
     inserts.map(({ place }) => place),
@@ -210,7 +210,7 @@ function insertValues(inserts: Planned['inserts']): unknown[] {
   ];
 }
 
-function updateValues(kind: ChangeKindOfRow, changes: Planned['updates'][number]['changes']): unknown[] {
+function updateValues(kind: ChangeKindOfRow, changes: BatchPlan['updates'][number]['changes']): unknown[] {
   return [
     changes.map(({ place }) => place),
     changes.map(({ change }) => plain(change.id)),

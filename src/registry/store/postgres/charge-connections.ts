@@ -25,7 +25,7 @@ type ChargeConnectionsOptions = {
   readonly random: Random;
 };
 
-type Pending = PendingCall<BatchCall, BatchResult>;
+type PendingBatch = PendingCall<BatchCall, BatchResult>;
 /** Connection for writes. `shard`: its rows of the sums, so that connections seldom wait for each other. */
 type Lane = { readonly connection: Link; shard: number };
 
@@ -67,9 +67,9 @@ function createCarrier(
   { batch, onBatch }: Pick<ChargeConnectionsOptions, 'batch' | 'onBatch'>,
 ): Carrier<BatchCall, BatchResult> {
   const carry = async (
-    all: readonly Pending[],
+    all: readonly PendingBatch[],
     answers: Answers<BatchCall, BatchResult>,
-  ): Promise<readonly Pending[]> => {
+  ): Promise<readonly PendingBatch[]> => {
     const pending = all.filter(({ isOver }) => !isOver);
     if (pending.length === 0) return [];
     const deadline = Math.max(...pending.map((each) => each.deadline));
@@ -114,10 +114,10 @@ function createCarrier(
 
 /** Leaves those that still have time, and refuses the others. */
 function unlessLate(
-  all: readonly Pending[],
+  all: readonly PendingBatch[],
   { refuse }: Answers<BatchCall, BatchResult>,
   message: string,
-): readonly Pending[] {
+): readonly PendingBatch[] {
   return all.filter((each) => {
     if (performance.now() < each.deadline && !each.isOver) return true;
     refuse(each, message);

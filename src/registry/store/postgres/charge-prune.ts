@@ -2,7 +2,7 @@
 // first to come, which goes on with it as long as it comes back in time.
 import { transition, type ChargeEvent } from '../../../domain/payment/transition.ts';
 import type { PruneBefore, StoredCharge } from '../../../domain/payment/ledger.ts';
-import { toRowChange, type NotUpdated, type RowChange, stateOf } from '../charge-values.ts';
+import { toRowChange, type UpdateRefusal, type RowChange, stateOf } from '../charge-values.ts';
 import { integer, text, type Row } from '../rows.ts';
 import type { ChargeSql } from './charge-sql.ts';
 import { inTransaction, type Answer, type Session } from './connection.ts';
@@ -20,7 +20,7 @@ type PruneDeps = {
   readonly run: string;
   readonly use: <T>(work: (session: Session, shard: number) => Promise<T>) => Promise<T>;
   readonly find: (id: string) => Promise<StoredCharge | undefined>;
-  readonly update: (change: RowChange) => Promise<NotUpdated | undefined>;
+  readonly update: (change: RowChange) => Promise<UpdateRefusal | undefined>;
   readonly now: () => number;
   /** Settings that a transaction makes for itself. */
   readonly settings: () => string;

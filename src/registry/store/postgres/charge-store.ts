@@ -2,13 +2,18 @@
 // decided what is written. It is written only if the row still has the version that was decided on. Time is the
 // database's.
 import { LOCAL_RUN } from '../../../domain/payment/charge.ts';
-import { LedgerUnavailable, type Change, type StoredCharge, type Updated } from '../../../domain/payment/ledger.ts';
+import {
+  LedgerUnavailable,
+  type Change,
+  type StoredCharge,
+  type UpdateResult,
+} from '../../../domain/payment/ledger.ts';
 import {
   keptBy,
   toRowChange,
   toRowInsert,
-  type NotInserted,
-  type NotUpdated,
+  type InsertRefusal,
+  type UpdateRefusal,
   type RowChange,
   readStored,
 } from '../charge-values.ts';
@@ -64,8 +69,8 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   const write = async (
     change: RowChange,
     kept = undefined as ReturnType<typeof keptBy>,
-  ): Promise<NotUpdated | undefined> =>
-    refusal(await writers.call({ kind: 'update', change, kept })) as NotUpdated | undefined;
+  ): Promise<UpdateRefusal | undefined> =>
+    refusal(await writers.call({ kind: 'update', change, kept })) as UpdateRefusal | undefined;
   const prune = createPrune({
     ...{ sql, run, now, use: writers.use, settings: links.settings },
     find: (id) => find({ id }),
@@ -83,9 +88,9 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     };
   const readers = { ask: asking(sql.named), once: asking((text) => ({ name: '', text })) };
 
-  const updateLater = async (change: RowChange): Promise<NotUpdated | undefined> =>
-    refusal(await writers.callLater({ kind: 'update', change, kept: undefined })) as NotUpdated | undefined;
-  const update = (change: Change): Promise<NotUpdated | undefined> => {
+  const updateLater = async (change: RowChange): Promise<UpdateRefusal | undefined> =>
+    refusal(await writers.callLater({ kind: 'update', change, kept: undefined })) as UpdateRefusal | undefined;
+  const update = (change: Change): Promise<UpdateRefusal | undefined> => {
     const row = toRowChange(change, now());
     const kept = keptBy(change);
     // No caller waits for the word that an answer arrived: it shares the next commit.
@@ -102,9 +107,11 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       const insert = async (): Promise<ReturnType<typeof refusal>> =>
         refusal(await writers.call({ kind: 'insert', insert: toRowInsert(entry, now()) }));
       const refused = await timedClaim(links.observe, insert, (result) => result === undefined);
-      return (refused as NotInserted | undefined) ?? { kind: 'written', charge: { charge: entry.charge, version: 1 } };
+      return (
+        (refused as InsertRefusal | undefined) ?? { kind: 'written', charge: { charge: entry.charge, version: 1 } }
+      );
     },
-    update: async (change): Promise<Updated> => {
+    update: async (change): Promise<UpdateResult> => {
       const refused = await update(change);
       const { before, after } = change;
       return refused ?? { kind: 'written', charge: { charge: after, version: before.version + 1 } };
@@ -145,6 +152,6 @@ function stored(result: BatchResult): StoredCharge | undefined {
   return result !== undefined && 'version' in result ? result : undefined;
 }
 
-function refusal(result: BatchResult): NotInserted | NotUpdated | undefined {
+function refusal(result: BatchResult): InsertRefusal | UpdateRefusal | undefined {
   return result !== undefined && 'kind' in result ? result : undefined;
 }

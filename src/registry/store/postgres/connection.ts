@@ -48,11 +48,11 @@ type ConnectionOptionsOfStore = {
   readonly log: Log;
   readonly random: Random;
   /** Run on each new connection before anything else; what it throws ends that connection. */
-  readonly greet?: (session: Session, opened: Opened) => Promise<void>;
+  readonly greet?: (session: Session, opened: OpenedConnection) => Promise<void>;
 };
 
 /** The connection as events tell of it. */
-export type Opened = {
+export type OpenedConnection = {
   readonly onNotification: (hear: () => void) => void;
   readonly onLost: (hear: () => void) => void;
 };
@@ -68,12 +68,12 @@ const LAST_RETRY_MS = 1000;
 const CONNECT_MS = 3000;
 
 export function createConnection(options: ConnectionOptionsOfStore): Link {
-  let client: Opening | undefined;
+  let client: OpenSession | undefined;
   let turn: Promise<unknown> = Promise.resolve();
   let closed = false;
   let users = 0;
 
-  const opened = async (deadline: number): Promise<Opening> => {
+  const opened = async (deadline: number): Promise<OpenSession> => {
     for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(2 * retryMs, LAST_RETRY_MS)) {
       if (closed) throw new ConnectionLost('The store is closed.');
       if (client?.isUsable() === true) return client;
@@ -83,7 +83,7 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
       } catch (error) {
         client = undefined;
         // Waiting does not help.
-        if (error instanceof Refused) throw error;
+        if (error instanceof PostgresRefusal) throw error;
         const pause = retryMs * (0.5 + byteOf(options.random) / 512);
         if (performance.now() + pause >= deadline) throw new ConnectionLost(messageOf(error), { cause: error });
         await wait(pause);
@@ -97,7 +97,7 @@ export function createConnection(options: ConnectionOptionsOfStore): Link {
     const { promise: mine, resolve: done } = Promise.withResolvers<void>();
     turn = mine;
     await before;
-    let using: Opening | undefined;
+    let using: OpenSession | undefined;
     try {
       if (performance.now() >= deadline) throw new ConnectionLost('There was no turn on the connection in time.');
       using = await opened(deadline);
@@ -134,14 +134,14 @@ export function byteOf(random: Random): number {
   return random(1).readUInt8();
 }
 
-type Opening = {
+type OpenSession = {
   readonly session: Session;
   readonly isUsable: () => boolean;
   readonly reason: (error?: unknown) => string;
   readonly destroy: () => void;
 };
 
-async function open({ address, timeoutMs, greet }: ConnectionOptionsOfStore, connectMs: number): Promise<Opening> {
+async function open({ address, timeoutMs, greet }: ConnectionOptionsOfStore, connectMs: number): Promise<OpenSession> {
   const { password, tls, pooler, ...where } = address;
   const socket = new Socket();
   // Batches are written in one go, and wait for nothing else.
@@ -215,7 +215,7 @@ function isLosing(error: unknown): boolean {
 }
 
 /** Our own word, not the connection's. */
-export class Refused extends Error {
+export class PostgresRefusal extends Error {
   override readonly name: string = 'Refused';
 }
 
@@ -228,13 +228,13 @@ const NO_TLS = 'The server does not support SSL connections';
 /** Whether the database is there and says no: waiting does not help, and another process may be served. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof Refused || error.message === NO_TLS) return true;
+  if (error instanceof PostgresRefusal || error.message === NO_TLS) return true;
   const { code, syscall } = error as NodeJS.ErrnoException;
   return syscall === 'open' || (code !== undefined && REFUSING.test(code)) || isRefusal(error.cause);
 }
 
 /** The driver reports trouble of a connection as a plain Error. */
-const OURS = [Refused, TypeError, SyntaxError, RangeError];
+const OURS = [PostgresRefusal, TypeError, SyntaxError, RangeError];
 
 export function codeOf(error: unknown): string | undefined {
   return error instanceof DatabaseError ? error.code : undefined;
@@ -279,7 +279,7 @@ export async function inTransaction<T>(session: Session, settings: string, work:
   try {
     const result = await work();
     const { command } = await session.simple('COMMIT');
-    if (command !== 'COMMIT') throw new Refused(`the transaction ended with ${command}`);
+    if (command !== 'COMMIT') throw new PostgresRefusal(`the transaction ended with ${command}`);
     return result;
   } catch (error) {
     // A connection that is gone ends its transaction as well.

@@ -6,7 +6,7 @@ import { COPIED, TargetGone } from '../copy.ts';
 import type { CopiedTable, CopyEnd, CopyRow, CopySession, CopyTarget, CopyValue } from '../copy-ports.ts';
 import { integer, type Row } from '../rows.ts';
 import { plain } from './charge-batch.ts';
-import { codeOf, ConnectionLost, inTransaction, messageOf, Refused, type Session } from './connection.ts';
+import { codeOf, ConnectionLost, inTransaction, messageOf, PostgresRefusal, type Session } from './connection.ts';
 import { openLinks, type PostgresPlace } from './links.ts';
 import { bringUp, lacksRights, lockMigrations, readVersion } from './migrations.ts';
 
@@ -33,7 +33,7 @@ export function openCopyTarget(place: PostgresPlace): CopyTarget {
             const { keeps, result } = await work(createSession(session, schema, random));
             if (keeps) return result;
             undone = { result };
-            throw new Refused('undone');
+            throw new PostgresRefusal('undone');
           }),
         );
       } catch (error) {

@@ -3,7 +3,14 @@
 // keep what it confirms, or a schema that this program cannot use is refused.
 import type { Random } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
-import { createConnection, Refused, type Address, type Link, type Opened, type Session } from './connection.ts';
+import {
+  createConnection,
+  PostgresRefusal,
+  type Address,
+  type Link,
+  type OpenedConnection,
+  type Session,
+} from './connection.ts';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.ts';
 import { timedLink } from './call-timing.ts';
 import type { ObserveStore, StoreLoad } from '../ports.ts';
@@ -33,7 +40,7 @@ export type Links = {
   readonly controlFor: Readonly<Record<'read' | 'change', Link>>;
   readonly observe: ObserveStore;
   /** Greets each connection of `control` once it is made; throws if there is one already, which would be left out. */
-  readonly onControl: (greet: (session: Session, opened: Opened) => Promise<void>) => void;
+  readonly onControl: (greet: (session: Session, opened: OpenedConnection) => Promise<void>) => void;
   /** Settings that each transaction makes for itself: a pooler would hand settings of a session on to others. */
   readonly settings: () => string;
   /** Time by the database's clock when a connection that was lost was had again; -Infinity if none was. */
@@ -68,16 +75,16 @@ export function openLinks(
   let recoveredAt = -Infinity;
   let greetControl: Parameters<Links['onControl']>[0] | undefined;
 
-  const greet = async (session: Session, opened: Opened): Promise<void> => {
+  const greet = async (session: Session, opened: OpenedConnection): Promise<void> => {
     const { rows } = await session.query(HELLO, []);
     const row = rows[0] ?? {};
     clock.hear(integer(row, 'now'));
     const version = Math.trunc(integer(row, 'version') / 10_000);
     if (integer(row, 'standby') === 1 || text(row, 'read_only') === 'on')
       throw new Error('the database takes no writes: it is a standby');
-    if (version < OLDEST) throw new Refused(`PostgreSQL ${version} is too old; take ${OLDEST} to ${NEWEST}`);
+    if (version < OLDEST) throw new PostgresRefusal(`PostgreSQL ${version} is too old; take ${OLDEST} to ${NEWEST}`);
     if (text(row, 'fsync') !== 'on')
-      throw new Refused('the database has fsync off, and forgets what it confirmed; switch it on');
+      throw new PostgresRefusal('the database has fsync off, and forgets what it confirmed; switch it on');
     if (version > NEWEST && !warned) log.warn('this version of PostgreSQL is not tested', { version });
     warned = true;
     // A confirmed commit must have been written, and if there is a synchronous standby, there as well.

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { makeUuid, type Random } from '../../../host/clock.ts';
 import { integer } from '../rows.ts';
-import { codeOf, inTransaction, Refused, type Session } from './connection.ts';
+import { codeOf, inTransaction, PostgresRefusal, type Session } from './connection.ts';
 
 /** The schema, then what brings each version to the next: SQL files beside this one, and the least version that may use it. */
 const SCHEMA: readonly { readonly file: string; readonly leastReader: number }[] = [
@@ -31,7 +31,7 @@ export async function readVersion(session: Session, schema: string): Promise<num
   );
   const [version, least] = [integer(rows[0] ?? {}, 'schema_version'), integer(rows[0] ?? {}, 'least_reader')];
   if (least > SCHEMA.length)
-    throw new Refused(
+    throw new PostgresRefusal(
       `The schema ${schema} was written by a newer version of Tollgate (schema ${version}, this version knows ${SCHEMA.length}): run that version.`,
     );
   return version;

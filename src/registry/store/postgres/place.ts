@@ -13,7 +13,7 @@ import { createApiKeys } from './api-keys.ts';
 import { chargeGrants } from './charge-grants.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charge-store.ts';
 import { createCommonSettings } from './common-settings.ts';
-import { messageOf, Refused, type Session } from './connection.ts';
+import { messageOf, PostgresRefusal, type Session } from './connection.ts';
 import { openCopyTarget } from './copy-target.ts';
 import { createDeskStore } from './desk-store.ts';
 import { diagnose } from './diagnosis.ts';
@@ -191,7 +191,7 @@ async function untilUsable<T>(
   }
 }
 
-function refusalIn(error: unknown): Refused | undefined {
-  if (error instanceof Refused) return error;
+function refusalIn(error: unknown): PostgresRefusal | undefined {
+  if (error instanceof PostgresRefusal) return error;
   return error instanceof Error && error.cause !== undefined ? refusalIn(error.cause) : undefined;
 }

@@ -5,7 +5,7 @@ import type { Random } from '../../../host/clock.ts';
 import { StoreUnavailable, type Head, type RouteStore } from '../ports.ts';
 import { readChange, readHead, readHistory, readRoute } from '../route-values.ts';
 import { plain } from './charge-batch.ts';
-import { inTransaction, messageOf, Refused, type Session } from './connection.ts';
+import { inTransaction, messageOf, PostgresRefusal, type Session } from './connection.ts';
 import type { Links } from './links.ts';
 import { createRouteSql, writeRoutes } from './route-writes.ts';
 import type { ChangeWatch } from './change-watch.ts';
@@ -96,7 +96,7 @@ export function createAsk(
     try {
       return await controlFor[operation].use(performance.now() + timeoutMs, work);
     } catch (error) {
-      if (error instanceof TypeError || error instanceof Refused) throw error;
+      if (error instanceof TypeError || error instanceof PostgresRefusal) throw error;
       throw new StoreUnavailable(messageOf(error), { cause: error });
     }
   };

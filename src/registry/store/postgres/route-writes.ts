@@ -4,10 +4,18 @@
 import type { Random } from '../../../host/clock.ts';
 import { writeDeclared } from '../declared-column.ts';
 import type { Head, RouteStore, RouteWrite, StoredRoute, WriteOptions, WriteOutcome } from '../ports.ts';
-import { isOther, readHead, readRoute, ROUTE_COLUMNS, routeJson, routeValues, type Recorded } from '../route-values.ts';
+import {
+  isOther,
+  readHead,
+  readRoute,
+  ROUTE_COLUMNS,
+  routeJson,
+  routeValues,
+  type RecordedChange,
+} from '../route-values.ts';
 import { integer, type Row } from '../rows.ts';
 import { plain } from './charge-batch.ts';
-import { Refused, type Answer, type Session } from './connection.ts';
+import { PostgresRefusal, type Answer, type Session } from './connection.ts';
 
 const COLUMNS = ROUTE_COLUMNS.join(', ');
 
@@ -36,7 +44,7 @@ export async function writeRoutes(
   }
   const failed = outcomes.find(({ kind }) => kind !== 'written');
   if (ifRevision !== undefined && failed !== undefined)
-    throw new Refused(`a route was not written with the others: ${failed.kind}`);
+    throw new PostgresRefusal(`a route was not written with the others: ${failed.kind}`);
   await run(sql.notify, [sql.channel, String(head.revision)]);
   return { head, outcomes };
 }
@@ -53,7 +61,7 @@ async function writeOne(
     return row && readRoute(row);
   };
   const bump = async (): Promise<Head> => readHead((await run(sql.bump, [random(8).toString('base64url')])).rows[0]);
-  const record = async (head: Head, { kind, route, at, by, before, after }: Recorded): Promise<WriteOutcome> => {
+  const record = async (head: Head, { kind, route, at, by, before, after }: RecordedChange): Promise<WriteOutcome> => {
     const said = writeDeclared(route.declared);
     const change = [
       head.revision,

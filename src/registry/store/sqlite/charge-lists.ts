@@ -38,7 +38,7 @@ export function rememberStatements(db: DatabaseSync): Prepare {
 export function readPage(prepare: Prepare, filter: ChargeFilter, newestWalk = NEWEST_WALK): Row[] {
   const { requestId, transaction, idStart, payer, customerId, routeId, states } = filter;
   if (states?.length === 0) return [];
-  const asked: Asked = { prepare, conditions: conditionsOf(prepare, filter), count: filter.limit + 1 };
+  const asked: ListQuery = { prepare, conditions: conditionsOf(prepare, filter), count: filter.limit + 1 };
   if (requestId !== undefined) return readByLead(asked, REQUEST);
   if (transaction !== undefined) return readByLead(asked, TRANSACTION);
   if (idStart !== undefined) return readByIdStart(asked, idStart, newestWalk);
@@ -84,7 +84,7 @@ export function whereOf({ where }: Pick<Conditions, 'where'>): string {
   return where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`;
 }
 
-type Asked = {
+type ListQuery = {
   readonly prepare: Prepare;
   readonly conditions: Conditions;
   /** Rows that are wanted. */
@@ -98,14 +98,14 @@ const TRANSACTION = leadBy('charges_by_transaction');
 const CUSTOMER = leadBy('charges_by_customer', 'customer_id IS NOT NULL');
 const ROUTE = leadBy('charges_by_route');
 
-function readByLead({ prepare, conditions, count }: Asked, lead: Lead): Row[] {
+function readByLead({ prepare, conditions, count }: ListQuery, lead: Lead): Row[] {
   const where = whereOf({ where: [...lead.where, ...conditions.where] });
   const sql = `${SELECT_LISTED} ${lead.index} ${where} ORDER BY seq DESC LIMIT :count`;
   return prepare(sql).all({ ...lead.values, ...conditions.values, count });
 }
 
 /** Every lead has its charges in the order of the list, so the newest of all are among the newest of each. */
-function readByLeads(asked: Asked, leads: readonly Lead[]): Row[] {
+function readByLeads(asked: ListQuery, leads: readonly Lead[]): Row[] {
   const [only] = leads;
   if (only === undefined) return [];
   if (leads.length === 1) return readByLead(asked, only);
@@ -160,7 +160,7 @@ function wayLeads(prepare: Prepare, { network, currency, receiverId }: ChargeFil
 }
 
 /** Ids of one route share their beginning: where they are not few, the newest are looked through first. */
-function readByIdStart(asked: Asked, idStart: string, newestWalk: number): Row[] {
+function readByIdStart(asked: ListQuery, idStart: string, newestWalk: number): Row[] {
   const { prepare } = asked;
   const seqs = `SELECT seq FROM charges WHERE id >= ?1 AND id < ?1 || '${AFTER_IDS}'`;
   const few = prepare(`${seqs} LIMIT ${FEW + 1}`).all(idStart);
@@ -178,7 +178,7 @@ function readByIdStart(asked: Asked, idStart: string, newestWalk: number): Row[]
  * An index that is not in the order of the list costs payments nothing for it. Frequent ones are found among the newest;
  * of any other the index holds few enough to be sorted. `older` gives the numbers before `floor`, newest first.
  */
-function readNearOrElse(asked: Asked, newestWalk: number, older: (floor: number) => Iterable<Row>): Row[] {
+function readNearOrElse(asked: ListQuery, newestWalk: number, older: (floor: number) => Iterable<Row>): Row[] {
   const { prepare, conditions, count } = asked;
   const { before, beforeSeq } = conditions.values;
   const bounds = [before, beforeSeq].filter((bound) => typeof bound === 'number');
@@ -195,7 +195,7 @@ function* seqsIn(rows: Iterable<Row>): Generator<number> {
 }
 
 /** Rows with these numbers that fit, in this order, no more than are wanted. */
-function pick({ prepare, conditions, count }: Asked, seqs: Iterable<number>): Row[] {
+function pick({ prepare, conditions, count }: ListQuery, seqs: Iterable<number>): Row[] {
   const one = prepare(`${SELECT_LISTED} NOT INDEXED ${whereOf({ where: ['seq = :seq', ...conditions.where] })}`);
   const rows: Row[] = [];
   for (const seq of seqs) {

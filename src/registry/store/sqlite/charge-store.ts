@@ -4,9 +4,9 @@
 import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { LOCAL_RUN } from '../../../domain/payment/charge.ts';
-import type { Change, Updated } from '../../../domain/payment/ledger.ts';
+import type { Change, UpdateResult } from '../../../domain/payment/ledger.ts';
 import { type ChargesOptions, type ChargesStore, UPGRADING } from '../ports.ts';
-import { keptBy, toRowChange, toRowInsert, type NotUpdated } from '../charge-values.ts';
+import { keptBy, toRowChange, toRowInsert, type UpdateRefusal } from '../charge-values.ts';
 import { createCallQueue, type CallQueueOptions, type Carrier } from '../call-queue.ts';
 import {
   type Arguments,
@@ -14,8 +14,8 @@ import {
   type Call,
   type CallName,
   type CallValue,
-  type FromWorker,
-  type ToWorker,
+  type ThreadReply,
+  type ThreadCommand,
   type WorkerOptions,
 } from './thread-messages.ts';
 import type { Log } from '../../../host/log.ts';
@@ -66,7 +66,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     return closing ? writer : (reader ??= thread('read'));
   };
 
-  const write = (change: Change): Promise<NotUpdated | undefined> => {
+  const write = (change: Change): Promise<UpdateRefusal | undefined> => {
     const row = toRowChange(change, now());
     const kept = keptBy(change);
     if (kept !== undefined) return writer.call('updateKeeping', row, kept);
@@ -84,7 +84,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
       const refused = await writer.call('insert', toRowInsert(entry, now()));
       return refused ?? { kind: 'written', charge: { charge: entry.charge, version: 1 } };
     },
-    update: async (change): Promise<Updated> => {
+    update: async (change): Promise<UpdateResult> => {
       const refused = await write(change);
       const { before, after } = change;
       return refused ?? { kind: 'written', charge: { charge: after, version: before.version + 1 } };
@@ -152,7 +152,7 @@ function queueBefore(
   };
 }
 
-type Results = Extract<FromWorker, { kind: 'results' }>;
+type Results = Extract<ThreadReply, { kind: 'results' }>;
 
 type ThreadOptions = {
   /** Starts the thread; told whether it is the first. */
@@ -179,7 +179,7 @@ function createLedgerThread({ spawn, now, log }: ThreadOptions): Carrier<Call, u
     const next = spawn(started === 0);
     started += 1;
     spawnedAt = performance.now();
-    next.on('message', (message: FromWorker) => {
+    next.on('message', (message: ThreadReply) => {
       if (worker !== next) return;
       switch (message.kind) {
         case 'results':
@@ -258,6 +258,6 @@ function failureOf({ values, failures }: Results, index: number): string | undef
   return index < values.length ? failures?.get(index) : 'The ledger gave no answer.';
 }
 
-function post(worker: Worker, message: ToWorker): void {
+function post(worker: Worker, message: ThreadCommand): void {
   worker.postMessage(message, []);
 }

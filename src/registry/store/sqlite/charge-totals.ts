@@ -4,7 +4,7 @@
 // few rows of them. They count exactly the charges that the transaction wrote.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ChargeState } from '../../../domain/payment/charge.ts';
-import type { Settled } from '../charge-values.ts';
+import type { SumFacts } from '../charge-values.ts';
 import { ALL_ROUTES } from '../../../domain/totals/totals-store.ts';
 import { stepOf, TOTALS_STEPS } from '../../../domain/totals/steps.ts';
 import { integer, text } from '../rows.ts';
@@ -12,7 +12,7 @@ import { integer, text } from '../rows.ts';
 export type Totals = {
   /** Counts a charge. `before` undefined: the charge is new; `after` undefined: it is gone. */
   readonly moved: (before: ChargeState | undefined, after: ChargeState | undefined, charges?: number) => void;
-  readonly settled: (settled: Settled) => void;
+  readonly settled: (settled: SumFacts) => void;
   readonly write: () => void;
   /** Forgets what was gathered. */
   readonly clear: () => void;

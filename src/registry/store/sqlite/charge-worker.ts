@@ -11,8 +11,8 @@ import {
   type CallName,
   type CallOutcome,
   type Calls,
-  type FromWorker,
-  type ToWorker,
+  type ThreadReply,
+  type ThreadCommand,
   type WorkerOptions,
 } from './thread-messages.ts';
 import { createChargeReads } from './charge-reports.ts';
@@ -20,7 +20,7 @@ import { createChargeWrites, type ChargeWrites } from './charge-writes.ts';
 import { isBusy, isConstraint, isStoreFailure, openDatabase } from './database.ts';
 import { createTotalsReads, createTotalsWrites } from './request-totals.ts';
 
-type Opened = {
+type OpenDatabase = {
   readonly db: DatabaseSync;
   readonly begin: StatementSync;
   readonly commit: StatementSync;
@@ -33,14 +33,14 @@ type Files = { readonly main: bigint; readonly wal: bigint };
 /** The clock was set if it and the machine's own time differ by more than this between two batches. */
 const STEP_MS = 1_500;
 
-function run(options: WorkerOptions, send: (message: FromWorker) => void): (message: ToWorker) => void {
-  let opened: Opened | undefined;
+function run(options: WorkerOptions, send: (message: ThreadReply) => void): (message: ThreadCommand) => void {
+  let opened: OpenDatabase | undefined;
   let mayCreate = options.create;
   /** Whether leases of earlier runs were ended. */
   let alone = options.alone === undefined;
   let last: { readonly clock: number; readonly machine: number } | undefined;
 
-  const open = (): Opened => {
+  const open = (): OpenDatabase => {
     if (!mayCreate && (statOf(options.file)?.size ?? 0n) === 0n) {
       throw new StoreGone(`The ledger's file ${options.file} is gone; put it back, or restart to begin a new one.`);
     }
@@ -68,7 +68,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
   };
 
   const transact = (
-    { db, begin, commit, calls, writes, files }: Opened,
+    { db, begin, commit, calls, writes, files }: OpenDatabase,
     asked: readonly Call[],
     at: number,
   ): CallOutcome[] => {
@@ -130,7 +130,7 @@ function run(options: WorkerOptions, send: (message: FromWorker) => void): (mess
 
 class StoreGone extends Error {}
 
-function resultsOf(results: readonly CallOutcome[]): FromWorker {
+function resultsOf(results: readonly CallOutcome[]): ThreadReply {
   const values = results.map((result) => (result.ok ? result.value : undefined));
   const failures = results.flatMap((result, index): [number, string][] => (result.ok ? [] : [[index, result.message]]));
   return { kind: 'results', values, failures: failures.length === 0 ? undefined : new Map(failures) };

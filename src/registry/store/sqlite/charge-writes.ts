@@ -12,8 +12,8 @@ import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChangeLog } from '../../../domain/payment/reports.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import {
-  type NotInserted,
-  type NotUpdated,
+  type InsertRefusal,
+  type UpdateRefusal,
   type Room,
   type RowChange,
   type RowInsert,
@@ -30,9 +30,9 @@ import { integer, text, type Row } from '../rows.ts';
 export type ChargeWrites = {
   readonly find: (by: ChargeName) => StoredCharge | undefined;
   /** Inserts a charge; undefined: it was done. */
-  readonly insert: (insert: RowInsert) => NotInserted | undefined;
-  readonly update: (change: RowChange) => NotUpdated | undefined;
-  readonly updateKeeping: (change: RowChange, kept: KeptAnswer) => NotUpdated | undefined;
+  readonly insert: (insert: RowInsert) => InsertRefusal | undefined;
+  readonly update: (change: RowChange) => UpdateRefusal | undefined;
+  readonly updateKeeping: (change: RowChange, kept: KeptAnswer) => UpdateRefusal | undefined;
   readonly due: (limit: number, now: number) => StoredCharge[];
   readonly renew: (run: string, ids: readonly string[], leaseMs: number, now: number) => readonly string[];
   /** Changes a row: throws if a write would. */
@@ -99,7 +99,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     return statement;
   };
 
-  const update = (change: RowChange, kept?: KeptAnswer): NotUpdated | undefined => {
+  const update = (change: RowChange, kept?: KeptAnswer): UpdateRefusal | undefined => {
     const { id, version, leaseUntil, room, before, after, columns, values, credential, settled } = change;
     const lease = leaseUntil === null ? [] : [leaseUntil];
     if (room !== null && isFull(room)) {

@@ -1,6 +1,6 @@
 // Sessions and tickets of the desk on SQLite. What is over is taken away whenever something is added.
 import type { DatabaseSync } from 'node:sqlite';
-import type { DeskStore, Unexpired, NewSession, NewTicket, StoredSession } from '../desk-ports.ts';
+import type { DeskStore, SessionWindow, NewSession, NewTicket, StoredSession } from '../desk-ports.ts';
 import { readSession, SESSION_COLUMNS, sessionValues } from '../desk-values.ts';
 import { integer, text } from '../rows.ts';
 import { inTransaction } from './database.ts';
@@ -55,7 +55,7 @@ export function createDeskRows(db: DatabaseSync): DeskRows {
       return row && readSession(row);
     },
     seeSession: (id, at) => void sql.see.run(at, id, at),
-    listSessions: ({ createdAfter, seenAfter, now }: Unexpired) =>
+    listSessions: ({ createdAfter, seenAfter, now }: SessionWindow) =>
       sql.list.all(createdAfter, seenAfter, now).map(readSession),
     endSession: (id) => sql.end.run(id).changes > 0,
     endAllSessions: () => Number(sql.endAll.run().changes),

@@ -14,7 +14,7 @@ import {
   ROUTE_COLUMNS,
   routeJson,
   routeValues,
-  type Recorded,
+  type RecordedChange,
 } from '../route-values.ts';
 import { integer, type Row } from '../rows.ts';
 import { inTransaction } from './database.ts';
@@ -71,7 +71,7 @@ export function createRouteRows(db: DatabaseSync, random: Random, changesKept = 
   const byKey = (key: string, method: string): StoredRoute | undefined => readOrNot(sql.byKey.get(key, method));
   const byId = (id: string): StoredRoute | undefined => readOrNot(sql.byId.get(id));
   const bump = (): Head => readHead(sql.bump.get(random(8).toString('base64url')));
-  const record = ({ revision, stamp }: Head, { kind, route, at, by, before, after }: Recorded): WriteOutcome => {
+  const record = ({ revision, stamp }: Head, { kind, route, at, by, before, after }: RecordedChange): WriteOutcome => {
     const { id, seq, declared } = route;
     const said = writeDeclared(declared);
     sql.append.run(revision, stamp, kind, id, seq, at, by, routeJson(before), routeJson(after), said);

@@ -28,12 +28,12 @@ export type Batch = {
   readonly others: ReadonlyMap<number, Call> | undefined;
 };
 
-export type ToWorker = Batch | { readonly kind: 'close' };
+export type ThreadCommand = Batch | { readonly kind: 'close' };
 
 export type CallOutcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
-export type FromWorker =
+export type ThreadReply =
   /** Results of a batch. `values` are in the order of its calls; those that failed have a message by their position. */
   | {
       readonly kind: 'results';

@@ -4,8 +4,8 @@ import {
   decideSet,
   describeHolding,
   type Decision,
-  type Holding,
-  type Polled,
+  type HeldSet,
+  type PollAnswer,
   type SetFacts,
 } from '../../../../src/gateway/sync/keep/acceptance.ts';
 
@@ -15,8 +15,8 @@ const set = (registryId: string | undefined, revision: number | undefined, size:
   revision,
   size,
 });
-const polled = (facts: SetFacts): Polled => ({ kind: 'set', facts });
-const decide = (good: SetFacts | undefined, next: Polled, holding?: Holding, nowMs = 0): Decision =>
+const polled = (facts: SetFacts): PollAnswer => ({ kind: 'set', facts });
+const decide = (good: SetFacts | undefined, next: PollAnswer, holding?: HeldSet, nowMs = 0): Decision =>
   decideSet({ good, holding, emptyAfterMs: EMPTY_AFTER }, next, nowMs);
 
 const GOOD = set('A', 7, 3);
@@ -36,7 +36,7 @@ describe('one poll', () => {
     expect(decide(good, polled(next))).toEqual({ kind: 'accept', waited: false });
   });
 
-  test.each<[string, SetFacts, SetFacts, Holding['suspicion']]>([
+  test.each<[string, SetFacts, SetFacts, HeldSet['suspicion']]>([
     ['another registry id', GOOD, set('B', 8, 3), 'another_registry'],
     ['a registry that lost its name', GOOD, set(undefined, undefined, 3), 'another_registry'],
     ['a registry that got a name', set(undefined, undefined, 3), set('B', 1, 3), 'another_registry'],
@@ -61,8 +61,8 @@ describe('one poll', () => {
 });
 
 /** Polls one after the other: `[seconds, what came]`; gives the last decision. */
-function story(good: SetFacts, steps: readonly (readonly [number, Polled])[]): Decision {
-  let holding: Holding | undefined;
+function story(good: SetFacts, steps: readonly (readonly [number, PollAnswer])[]): Decision {
+  let holding: HeldSet | undefined;
   let decision: Decision = { kind: 'keep' };
   for (const [seconds, next] of steps) {
     decision = decide(good, next, holding, seconds * 1000);
@@ -72,8 +72,8 @@ function story(good: SetFacts, steps: readonly (readonly [number, Polled])[]): D
 }
 
 const EMPTY = polled(set('A', 7, 0));
-const NOTHING: Polled = { kind: 'nothing' };
-const UNCHANGED: Polled = { kind: 'unchanged' };
+const NOTHING: PollAnswer = { kind: 'nothing' };
+const UNCHANGED: PollAnswer = { kind: 'unchanged' };
 
 describe('polls over time, empty_after being 300 s', () => {
   test('behaviour: what the registry says for empty_after is taken, and not a moment before', () => {
