@@ -81,9 +81,11 @@ async function dashboard(registry: TollgateProcess, method: string, target: stri
   return response;
 }
 
+/** What a 402 asks for; nothing, while the sidecar has no routes yet or an earlier set, in which `target` is free. */
 async function priceOf(sidecar: TollgateProcess, target: string): Promise<string | undefined> {
   const response = await fetch(`${sidecar.url('proxy')}${target}`);
-  return ((await response.json()) as { amount?: string }).amount;
+  const text = await response.text();
+  return response.status === 402 ? (JSON.parse(text) as { amount?: string }).amount : undefined;
 }
 
 async function metric(of: TollgateProcess, series: string): Promise<number> {

@@ -77,6 +77,8 @@ beforeAll(async () => {
   );
   sidecar = await startProcess({ args: ['serve', '-c', side], listeners: ['proxy', 'sync', 'admin'] });
   running.push(sidecar);
+  // It listens before its first set of routes is there.
+  await sidecar.line(({ msg }) => msg === 'routes synced');
 });
 afterAll(async () => {
   for (const one of running) await one.kill();

@@ -173,6 +173,8 @@ describe.each(SHAPES)('$name', ({ registry, more, sidecars }) => {
           cwd: files.folder,
         });
         others.push(sidecar);
+        // It listens before it has routes, and a request until then would count as refused.
+        await sidecar.line(({ msg }) => msg === 'routes synced');
         return sidecar;
       };
       const [counting, alone] = [await start('counting', LEDGER_KEY), await start('alone', SDK_KEY)];
