@@ -126,6 +126,8 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
       expect((await server.query(without, database)).map(({ relname }) => relname)).toEqual([
         'api_keys',
         'changes',
+        'desk_sessions',
+        'desk_tickets',
         'meta',
         'routes',
       ]);
