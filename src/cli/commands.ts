@@ -3,6 +3,7 @@ import { charges } from './charges.ts';
 import { check } from './check.ts';
 import type { Command } from './command.ts';
 import { copy } from './copy.ts';
+import { desk } from './desk.ts';
 import { demo } from './demo.ts';
 import { healthcheck } from './healthcheck.ts';
 import { init } from './init.ts';
@@ -27,6 +28,7 @@ export const COMMANDS: readonly Command[] = [
   networks,
   keys,
   token,
+  desk,
   healthcheck,
   openapi,
   migrate,

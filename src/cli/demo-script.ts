@@ -8,6 +8,8 @@ export type Places = {
   readonly registry: number;
   readonly admin: number;
   readonly token: string;
+  /** One-time link to the page for owners; undefined if none could be made. */
+  readonly deskLink: string | undefined;
   /** The words that run this program. */
   readonly program: string;
   readonly configFile: string;
@@ -45,6 +47,12 @@ export function demoScript(places: Places): string[] {
   return [
     `Tollgate stands in front of ${own === undefined ? 'a small API' : 'your API'}.`,
     offered(places),
+    ...(places.deskLink === undefined
+      ? []
+      : [
+          `Its desk, for 5 minutes and one browser (again: ${places.program} desk --config ${places.configFile}):`,
+          `  ${places.deskLink}`,
+        ]),
     'In another terminal, try:',
     '',
     ...steps.flatMap(([title, ...commands], index) => [`# ${index + 1}. ${title}`, ...commands, '']),

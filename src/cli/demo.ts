@@ -24,6 +24,7 @@ import {
 } from './demo-config.ts';
 import { createDemoApi } from './demo-api.ts';
 import { DEMO_OPENAPI } from './demo-openapi.ts';
+import { makeLocalLink } from './desk-store.ts';
 import { demoScript } from './demo-script.ts';
 import { refuseLenientParser } from './parser-refusal.ts';
 import { announce } from './runtime-files.ts';
@@ -168,14 +169,15 @@ async function startAt(
   for (const line of movedPorts(asked.wanted, port)) io.out(line);
   const places = { proxy: port('proxy'), registry: port('registry'), admin: port('admin'), token };
   payment.onListening?.(`http://127.0.0.1:${places.proxy}`);
+  const listen = { host: '127.0.0.1', port: places.registry };
+  const deskLink = await makeLocalLink({ ...registry, listen }, log, { subject: 'demo', role: 'admin' });
   const { program } = io;
   const own = asked.routes !== ROUTES;
   const configFile = path.join(asked.folder, RUNNING_FILE);
   const [route = EVERYTHING] = own ? config.routes : [];
   for (const line of demoScript({
     ...places,
-    program,
-    configFile,
+    ...{ program, deskLink, configFile },
     ...payment,
     walletInPage: aroundPage !== undefined,
     own: own ? route : undefined,

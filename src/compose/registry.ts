@@ -124,6 +124,9 @@ export async function startRegistry(
   };
   const registry = await patiently(() => createRegistry(options));
   observeConnections(metrics, registry.connections);
+  metrics.observed('gauge', 'desk_sessions', 'Sessions of the desk that are open.', [], async (set) =>
+    set({}, await registry.deskSessions()),
+  );
   observeStore(metrics, store.stats);
   await shareSettings(store, config(), section, log);
   await patiently(() => followConfiguration(config(), registry, 'start', log));

@@ -72,9 +72,11 @@ export function observeRegistry(metrics: Metrics): RegistryObserver {
     'Requests to the registry whose credential is missing, wrong or lacks the scope, by the kind that was needed.',
     ['kind'],
   );
+  const signIns = metrics.counter('desk_sign_ins_total', 'Sign-ins to the desk, by way and result.', ['via', 'result']);
   return {
     request: (endpoint, code) => requests(endpoint, String(code))(1),
     signInRefused: (kind) => refused(kind)(1),
+    deskSignIn: (via, result) => signIns(via, result)(1),
   };
 }
 

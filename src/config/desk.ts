@@ -119,6 +119,8 @@ export function deskIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
         message: `is missing; registry.listen is neither loopback nor private: write ${ORIGIN}, or desk: false`,
       });
   }
+  if (provider !== undefined)
+    issues.push({ path: [...path, 'oidc'], at: 'key', message: 'is not in this version; take it out' });
   if (says('oidc') && provider === undefined)
     issues.push({ path: [...path, 'sign_in'], message: 'names oidc without its section; add oidc, or take it out' });
   if (isMap(provider) && isEmptyList(provider['admins']) && isEmptyList(provider['viewers']))

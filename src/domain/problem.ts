@@ -68,7 +68,7 @@ export type Problem = {
   /** Status that replaces the one of its code: an answer that was given before is given again. */
   readonly status?: number | undefined;
   /** Further public members of the body, such as `charge_id` or `existing_id`. */
-  readonly members?: Readonly<Record<string, string | number | boolean>>;
+  readonly members?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
 };
 
 export function problem(code: ProblemCode, detail: string, rest: Omit<Problem, 'code' | 'detail'> = {}): Problem {

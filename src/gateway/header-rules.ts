@@ -12,6 +12,8 @@ export type InboundRule =
   | 'method_override'
   /** Dropped if the settlement waits for the response. */
   | 'conditional'
+  /** Passes without the desk's cookies. */
+  | 'cookie'
   /** Dropped together with If-Range, if the settlement waits for the response. */
   | 'range'
   /** Believed only if it comes from a trusted peer. */
@@ -58,7 +60,6 @@ export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
     'content-encoding',
     'content-language',
     'content-type',
-    'cookie',
     'date',
     'dnt',
     'origin',
@@ -79,6 +80,7 @@ export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   // A server that believes one of these serves another path or host than was matched; NAMES_A_TARGET has the others.
   ...rules('drop', ['forwarded', 'x-forwarded-prefix', 'x-host', 'x-now-route-matches']),
   ...rules('conditional', ['if-match', 'if-modified-since', 'if-none-match', 'if-range', 'if-unmodified-since']),
+  ...rules('cookie', ['cookie']),
   ...rules('range', ['range']),
   ...rules('method_override', ['x-http-method', 'x-http-method-override', 'x-method-override']),
   ...rules('payment', ['x-payment', 'x-payment-response']),
@@ -159,4 +161,16 @@ function spelled<Rule>(entries: readonly [string, Rule][]): ReadonlyMap<string, 
 
 function rules<Rule extends string>(rule: Rule, names: readonly string[]): [string, Rule][] {
   return names.map((name) => [name, rule]);
+}
+
+const DESK_COOKIES: ReadonlySet<string> = new Set([
+  ...['__Host-tollgate', 'tollgate_desk', '__Host-tollgate_flow', 'tollgate_flow'],
+]);
+
+/** A Cookie header without the cookies of the desk, which browsers send to every port of a host; the others stay byte for byte. */
+export function withoutDeskCookies(value: string): string {
+  if (!value.includes('tollgate')) return value;
+  const pairs = value.split(';');
+  const kept = pairs.filter((pair) => !DESK_COOKIES.has((pair.split('=', 1)[0] ?? '').trim()));
+  return kept.length === pairs.length ? value : kept.join(';').replace(/^ +/, '');
 }

@@ -13,6 +13,7 @@ import {
   OUTBOUND_PREFIXES,
   type InboundRule,
   type OutboundRule,
+  withoutDeskCookies,
 } from './header-rules.ts';
 import type { Permit } from '../domain/decide.ts';
 import { createTokens, type Random } from '../host/clock.ts';
@@ -144,6 +145,11 @@ export function upstreamHeaders(req: IncomingMessage, permit: Permit, facts: Ups
       case 'range':
         if (facts.unconditional && headers['if-range'] !== undefined) continue;
         break;
+      case 'cookie': {
+        const others = withoutDeskCookies(value);
+        if (others !== '' && (named === undefined || !named.has('cookie'))) out.push(name, others);
+        continue;
+      }
       // The next three are set below, whatever Connection names.
       case 'forwarded_for':
         if (facts.trusted) forwardedFor = join(forwardedFor, value);

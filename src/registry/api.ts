@@ -30,6 +30,21 @@ import {
   listRoutes,
   patchRoute,
 } from './routes/dashboard-endpoints.ts';
+import {
+  allowDownload,
+  createDeskLink,
+  DESK_BODY_BYTES,
+  downloadBody,
+  downloadView,
+  endSession,
+  getSession,
+  linkBody,
+  linkView,
+  openedView,
+  openSession,
+  sessionView,
+  signInBody,
+} from './desk/desk-endpoints.ts';
 import { endpoint, JSON_TYPE, MERGE_PATCH_TYPE, type Endpoint } from './http/endpoint.ts';
 import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES, renewLeases } from './charges/ledger-endpoints.ts';
 import { ROUTES_PATH } from './routes/route-responses.ts';
@@ -78,6 +93,8 @@ const DASHBOARD: Auth = { kind: 'jwt' };
 const SDK: Auth = { kind: 'api_key', scope: 'sdk' };
 const LEDGER: Auth = { kind: 'api_key', scope: 'ledger' };
 const ANYONE: Auth = { kind: 'none' };
+
+const SESSION: Auth = { kind: 'session' };
 
 const withoutBody = { body: nothing, mediaTypes: [] };
 const takesNothing = { params: nothing, query: nothing, ...withoutBody };
@@ -451,6 +468,73 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 204: { description: 'Added, now or before' } },
     problems: ['ledger_unavailable'],
     handler: takeTotals,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/desk/session',
+    id: 'getDeskSession',
+    summary: 'Who is signed in',
+    auth: SESSION,
+    ...takesNothing,
+    responses: { 200: { description: 'The session', schema: sessionView } },
+    problems: [],
+    handler: getSession,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/desk/session',
+    id: 'openDeskSession',
+    summary: 'Sign in by the code of a link or a dashboard JWT',
+    auth: ANYONE,
+    params: nothing,
+    query: nothing,
+    body: signInBody,
+    mediaTypes: [JSON_TYPE],
+    bodyLimit: DESK_BODY_BYTES,
+    responses: { 200: { description: 'The session and its key, told once', schema: openedView } },
+    problems: ['credentials_invalid', 'host_refused', 'origin_refused', 'too_many_requests'],
+    handler: openSession,
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/desk/session',
+    id: 'endDeskSession',
+    summary: 'Sign out',
+    auth: SESSION,
+    ...takesNothing,
+    responses: { 204: { description: 'Signed out, in every tab' } },
+    problems: [],
+    handler: endSession,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/desk/downloads',
+    id: 'allowDeskDownload',
+    summary: 'Make a link that downloads something once',
+    auth: SESSION,
+    params: nothing,
+    query: nothing,
+    body: downloadBody,
+    mediaTypes: [JSON_TYPE],
+    bodyLimit: DESK_BODY_BYTES,
+    responses: { 201: { description: 'The link', schema: downloadView } },
+    problems: ['too_many_requests'],
+    handler: allowDownload,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/desk-links',
+    id: 'createDeskLink',
+    summary: 'Make a one-time link to the desk',
+    auth: { kind: 'jwt', alone: true },
+    params: nothing,
+    query: nothing,
+    body: linkBody,
+    mediaTypes: [JSON_TYPE],
+    bodyLimit: DESK_BODY_BYTES,
+    responses: { 201: { description: 'The link', schema: linkView } },
+    problems: ['host_refused', 'too_many_requests'],
+    handler: createDeskLink,
   }),
   endpoint({
     method: 'GET',

@@ -25,8 +25,10 @@ import { describeApi } from './http/openapi-document.ts';
 import { createRegistrations } from './routes/registrations.ts';
 import type { RouteEvent } from './routes/route-index.ts';
 import { createRouter } from './http/router.ts';
+import { createDeskDoor } from './desk/desk-door.ts';
+import { createDeskGate, sessionCheck, type DeskGate } from './desk/desk-gate.ts';
 import { readDeskFiles } from './desk/desk-files.ts';
-import { createDeskPage, isForDesk } from './desk/desk-page.ts';
+import { createDeskPage, isForDesk, type DeskPage } from './desk/desk-page.ts';
 import type { DeskSettings } from './desk/desk-settings.ts';
 import type { WebFiles } from '../host/web-files.ts';
 import { openRoutes } from './routes/registry-routes.ts';
@@ -74,7 +76,7 @@ export const REGISTRY_LIMITS: RegistryLimits = {
 };
 
 export type RegistryDeps = {
-  readonly store: Pick<Store, 'routes' | 'apiKeys'> & Partial<Pick<Store, 'isShared'>>;
+  readonly store: Pick<Store, 'routes' | 'apiKeys'> & Partial<Pick<Store, 'isShared' | 'desk'>>;
   /** Charges of this registry's proxies; without one the endpoints about charges are 503. Its opener closes it. */
   readonly ledger?: Ledger & ChargeReports;
   /** Networks that are known by name; none if left out. */
@@ -101,6 +103,8 @@ export type RegistryDeps = {
 
 export type Registry = {
   readonly handle: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Sessions of the desk that are open; rejects if the store cannot say it. */
+  readonly deskSessions: () => Promise<number>;
   /** The sidecars that are connected now. */
   readonly connections: () => { readonly streams: number; readonly sidecars: number };
   /** Calls `listener` for every change, before the request that made it is answered. Returns how to stop. */
@@ -124,7 +128,20 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
   let { settings } = deps;
   const verifierFor = keepVerifier((jwt) => createJwtVerifier(jwt, clock, deps.fetch));
   const authenticatorFor = ({ jwt, apiKeys }: RegistrySettings): Authenticator =>
-    createAuthenticator(jwt && verifierFor(jwt), createKeyCheck(apiKeys, store.apiKeys), clock.now);
+    createAuthenticator(
+      jwt && verifierFor(jwt),
+      createKeyCheck(apiKeys, store.apiKeys),
+      clock.now,
+      door && sessionCheck(door),
+    );
+  const door =
+    store.desk &&
+    createDeskDoor({
+      store: store.desk,
+      settings: () => settings.desk,
+      verifyJwt: () => settings.jwt && verifierFor(settings.jwt),
+      ...{ clock, random, log, observe: deps.observer?.deskSignIn },
+    });
   let authenticator = authenticatorFor(settings);
 
   const routes = await openRoutes({
@@ -160,6 +177,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     wholeSets: createWholeSets(systemSchedule, random),
     streams,
     sidecars,
+    desk: door,
     registrations: createRegistrations({
       routes,
       findLowered: (input) =>
@@ -187,26 +205,18 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     document: JSON.stringify(describeApi(API, version)),
   };
 
+  const gate = createDeskGate(door);
   const page = createDeskPage({ settings: () => settings.desk, readFiles: deps.readDeskFiles ?? readDeskFiles, log });
   const route = createRouter(API, services, {
-    authenticate: (auth, req) => authenticator.authenticate(auth, req),
+    authenticate: async (auth, req) => gate.granted(req) ?? authenticator.authenticate(auth, req),
     corsOrigins: () => settings.corsOrigins,
     bodyLimit: limits.body,
-    headersFor: page.headers,
+    headersFor: (req) => gate.headers(req) ?? page.headers(req),
     log,
     observer: deps.observer,
   });
   return {
-    handle: (req, res) => {
-      if (!isForDesk(req)) return route(req, res);
-      page.answer(req, res).then(
-        (status) => (status === undefined ? route(req, res) : deps.observer?.request('desk', status)),
-        (error: unknown) => {
-          log.error('the desk could not be sent', { error });
-          res.destroy();
-        },
-      );
-    },
+    handle: serveDesk({ page, gate, route, log, observer: deps.observer }),
     subscribe: routes.subscribe,
     routeSet: routes.routeSet,
     declare: declared.apply,
@@ -215,12 +225,36 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       authenticator = authenticatorFor(next);
       settings = next;
     },
+    deskSessions: async () => (await door?.sessions.count()) ?? 0,
     connections: () => ({ streams: streams.count(), sidecars: sidecars.count() }),
     close: () => {
       streams.close();
       chargeStreams.close();
       routes.close();
     },
+  };
+}
+
+type DeskServing = {
+  readonly page: DeskPage;
+  readonly gate: DeskGate;
+  readonly route: Registry['handle'];
+  readonly log: Log;
+  readonly observer: RegistryObserver | undefined;
+};
+
+/** Serves the desk's page, its gate, and then the endpoints; requests that are not for the desk go to these at once. */
+function serveDesk({ page, gate, route, log, observer }: DeskServing): Registry['handle'] {
+  return (req, res) => {
+    if (!isForDesk(req)) return route(req, res);
+    const answered = page.answer(req, res).then(async (status) => status ?? gate.answer(req, res, page.headers(req)));
+    answered.then(
+      (status) => (status === undefined ? route(req, res) : observer?.request('desk', status)),
+      (error: unknown) => {
+        log.error('the desk could not be sent', { error });
+        res.destroy();
+      },
+    );
   };
 }
 

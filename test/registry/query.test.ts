@@ -11,11 +11,16 @@ afterAll(() => kit.close());
 
 const ID = '00000000-0000-4000-8000-000000000000';
 const IGNORING = new Set([`GET ${FEED}`, `POST ${REGISTER}`]);
-const rows = API.map(({ method, path, auth }) => ({ name: `${method} ${path}`, method, path, auth }));
+const rows = API.filter(({ path }) => !/^\/(?:desk\/|v1\/desk-links)/.test(path)).map(({ method, path, auth }) => ({
+  name: `${method} ${path}`,
+  method,
+  path,
+  auth,
+}));
 
 describe.each(rows.filter(({ name }) => !IGNORING.has(name)))('$name', ({ method, path, auth }) => {
   test('refuses: parameters that it does not know, by name', async () => {
-    const credential = auth.kind === 'jwt' ? await token() : auth.kind === 'none' ? undefined : keyOf(auth.scope);
+    const credential = auth.kind === 'jwt' ? await token() : auth.kind === 'api_key' ? keyOf(auth.scope) : undefined;
     const body = method === 'POST' || method === 'PATCH' ? {} : undefined;
     const url = `${path.replace('{id}', ID)}?zzz=1&__proto__=2&zzz=3`;
     const { status, json } = await kit.ask(method, url, { auth: credential, body });

@@ -6,22 +6,33 @@ import { problem, type Problem } from '../../domain/problem.ts';
 import type { JwtVerifier } from './dashboard-tokens.ts';
 import type { KeyCheck, KeyHolder } from './api-keys.ts';
 import type { Scope } from '../../domain/scope.ts';
+import type { DeskRole, StoredSession } from '../store/desk-ports.ts';
 import type { Writer } from '../store/ports.ts';
 
 export type Auth =
   | { readonly kind: 'none' }
-  | { readonly kind: 'jwt' }
+  /** A dashboard JWT or a session of the desk; `alone`: a JWT only. */
+  | { readonly kind: 'jwt'; readonly alone?: true }
+  /** A session of the desk. */
+  | { readonly kind: 'session' }
   | { readonly kind: 'api_key'; readonly scope: Scope };
 
 export type Principal =
   | { readonly kind: 'anonymous' }
-  /** `expiresAt`: when its token ends, milliseconds since the epoch. */
-  | { readonly kind: 'dashboard'; readonly subject: string | undefined; readonly expiresAt?: number }
+  | {
+      readonly kind: 'dashboard';
+      readonly subject: string | undefined;
+      readonly role: DeskRole;
+      /** End of its token, in milliseconds since the epoch; undefined with a session. */
+      readonly expiresAt?: number;
+      /** Undefined with a token. */
+      readonly session?: { readonly stored: StoredSession; readonly digest: Buffer };
+    }
   | KeyHolder;
 
 export type Authenticator = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
-  /** Whether the API key or the token behind `principal` would still be let in; streams ask it. */
+  /** For streams: whether the API key, the token or the session behind `principal` would still be let in. */
   readonly stillAllowed: (principal: Principal) => Promise<boolean>;
 };
 
@@ -30,20 +41,34 @@ const KEY_SET_RETRY_SECONDS = 10;
 /** Characters of a token's subject that are kept. */
 const MAX_SUBJECT = 128;
 
-/** Makes an authenticator. `verifyJwt` is undefined if the configuration has no key for tokens: then none is valid. */
+/** `verifyJwt` is undefined if the configuration has no key for tokens: then none is valid. */
 export function createAuthenticator(
   verifyJwt: JwtVerifier | undefined,
   keys: KeyCheck,
   now: () => number,
+  { sessionOf, stillHolds, waysIn }: SessionCheck = NO_SESSIONS,
 ): Authenticator {
+  const bySession = async (auth: Auth, req: IncomingMessage): Promise<Principal | Problem> => {
+    const found = await sessionOf(req);
+    if (found === undefined) return auth.kind === 'session' ? signInAgain() : missing(auth);
+    if ('code' in found) return found;
+    if (auth.kind === 'jwt' && auth.alone)
+      return problem('scope_insufficient', 'This endpoint takes a dashboard JWT, not a session.');
+    return { kind: 'dashboard', subject: found.stored.subject, role: found.stored.role, session: found };
+  };
+  const signInAgain = (): Problem => ({ ...missing({ kind: 'session' }), members: { sign_in: waysIn() } });
   return {
     authenticate: async (auth, req) => {
       if (auth.kind === 'none') return { kind: 'anonymous' };
+      if (auth.kind !== 'api_key' && req.headers.authorization === undefined)
+        return withinRole(auth, req, await bySession(auth, req));
       const credential = readBearer(req);
       if (typeof credential !== 'string') return credential ?? missing(auth);
       switch (auth.kind) {
         case 'jwt':
-          return checkJwt(credential, verifyJwt);
+          return withinRole(auth, req, await checkJwt(credential, verifyJwt));
+        case 'session':
+          return signInAgain();
         case 'api_key':
           return checkKey(credential, auth.scope, keys);
         default:
@@ -53,15 +78,47 @@ export function createAuthenticator(
       }
     },
     stillAllowed: async (principal) => {
-      if (principal.kind === 'dashboard') return now() < (principal.expiresAt ?? 0);
-      return principal.kind === 'api_key' && keys.stillValid(principal);
+      if (principal.kind === 'api_key') return keys.stillValid(principal);
+      if (principal.kind !== 'dashboard') return false;
+      return principal.session === undefined
+        ? (principal.expiresAt ?? 0) > now()
+        : stillHolds(principal.session.digest);
     },
   };
 }
 
-/** Stands for the API key behind `principal`: equal for all who hold it. */
+/** How sessions of the desk are found; a registry without a desk has none. */
+export type SessionCheck = {
+  /** The session that a request shows, with the SHA-256 of its cookie. */
+  readonly sessionOf: (
+    req: IncomingMessage,
+  ) => Promise<{ readonly stored: StoredSession; readonly digest: Buffer } | Problem | undefined>;
+  readonly stillHolds: (digest: Buffer) => Promise<boolean>;
+  /** Ways in which people may sign in. */
+  readonly waysIn: () => readonly string[];
+};
+
+const NO_SESSIONS: SessionCheck = {
+  sessionOf: () => Promise.resolve(undefined),
+  stillHolds: () => Promise.resolve(false),
+  waysIn: () => [],
+};
+
+/** Refuses a viewer who would change something under /v1/. */
+function withinRole(auth: Auth, req: IncomingMessage, principal: Principal | Problem): Principal | Problem {
+  const changes = req.method !== 'GET' && req.method !== 'HEAD';
+  if (auth.kind !== 'jwt' || !changes || !('kind' in principal) || principal.kind !== 'dashboard') return principal;
+  return principal.role === 'admin' ? principal : VIEWER;
+}
+
+const VIEWER = problem('scope_insufficient', 'A viewer may look and change nothing.');
+
+/** Stands for the credential behind `principal`: equal for all who hold it. */
 export function nameKey(principal: Principal): string {
-  return principal.kind === 'api_key' ? principal.digest.toString('base64') : principal.kind;
+  if (principal.kind === 'api_key') return principal.digest.toString('base64');
+  if (principal.kind !== 'dashboard') return principal.kind;
+  const { session, subject = '', expiresAt = 0 } = principal;
+  return session === undefined ? `token:${expiresAt}:${subject}` : `session:${session.stored.id}`;
 }
 
 /** Describes a principal for logs: who did it, without anything secret. */
@@ -107,7 +164,7 @@ async function checkJwt(token: string, verify: JwtVerifier | undefined): Promise
   const result = await verify(token);
   switch (result.kind) {
     case 'valid':
-      return { kind: 'dashboard', subject: result.subject, expiresAt: result.expiresAt };
+      return { kind: 'dashboard', subject: result.subject, role: result.role, expiresAt: result.expiresAt };
     case 'invalid':
       return invalid({ kind: 'jwt' }, result.reason);
     case 'unavailable':
@@ -143,8 +200,12 @@ async function checkKey(key: string, scope: Scope, keys: KeyCheck): Promise<Prin
 }
 
 function missing(auth: Auth): Problem {
-  const wanted = auth.kind === 'jwt' ? 'a dashboard JWT' : 'an API key';
-  return problem('credentials_missing', `This endpoint needs ${wanted}: send Authorization: Bearer.`, {
+  const wanted = auth.kind === 'api_key' ? 'an API key' : 'a dashboard JWT';
+  const sentence =
+    auth.kind === 'session'
+      ? 'This endpoint needs a session of the desk: sign in.'
+      : `This endpoint needs ${wanted}: send Authorization: Bearer.`;
+  return problem('credentials_missing', sentence, {
     headers: { 'WWW-Authenticate': challenge(auth) },
   });
 }
@@ -157,5 +218,5 @@ function invalid(auth: Auth, detail: string): Problem {
 }
 
 function challenge(auth: Auth): string {
-  return `Bearer realm="${auth.kind === 'jwt' ? 'dashboard' : 'sdk'}"`;
+  return `Bearer realm="${auth.kind === 'api_key' ? 'sdk' : 'dashboard'}"`;
 }

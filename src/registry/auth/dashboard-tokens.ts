@@ -4,6 +4,7 @@
 import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 import { errors, jwtVerify, SignJWT, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../../host/clock.ts';
+import type { DeskRole } from '../store/desk-ports.ts';
 import { algorithmsOf, ASYMMETRIC } from './key-algorithms.ts';
 import { createKeySet, type FetchKeys, type KeySet } from './key-set.ts';
 import { findMalformation } from './token-form.ts';
@@ -18,8 +19,13 @@ export type JwtOptions = { readonly issuer: string; readonly audience: string; r
 
 export type JwtResult =
   /** `expiresAt`: milliseconds since the epoch. */
-  | { readonly kind: 'valid'; readonly subject: string | undefined; readonly expiresAt: number }
-  /** The token is refused. `reason` is a public sentence without quotes. */
+  | {
+      readonly kind: 'valid';
+      readonly subject: string | undefined;
+      readonly role: DeskRole;
+      readonly expiresAt: number;
+    }
+  /** `reason` is a public sentence without quotes. */
   | { readonly kind: 'invalid'; readonly reason: string }
   | { readonly kind: 'unavailable' };
 export type JwtVerifier = (token: string) => Promise<JwtResult>;
@@ -32,6 +38,8 @@ const MAX_TOKEN_LENGTH = 8192;
 const CLOCK_TOLERANCE_SECONDS = 5;
 const HMAC = ['HS256', 'HS384', 'HS512'];
 const MIN_SECRET_BYTES = 32;
+/** A token without it is an admin's. */
+const ROLE_CLAIM = 'tollgate_role';
 
 /** Throws a sentence if the key cannot be used, so that the start says so and not a request. */
 export function createJwtVerifier(options: JwtOptions, clock: Clock, fetch: FetchKeys = globalThis.fetch): JwtVerifier {
@@ -52,7 +60,10 @@ export function createJwtVerifier(options: JwtOptions, clock: Clock, fetch: Fetc
       });
       if ((payload.iat ?? 0) > now / 1000 + CLOCK_TOLERANCE_SECONDS)
         return invalid('The token was issued in the future.');
-      return { kind: 'valid', subject: payload.sub, expiresAt: (payload.exp ?? 0) * 1000 };
+      const role = payload[ROLE_CLAIM];
+      if (role !== undefined && role !== 'viewer')
+        return invalid(`The claim ${ROLE_CLAIM} of the token is not viewer.`);
+      return { kind: 'valid', subject: payload.sub, role: role ?? 'admin', expiresAt: (payload.exp ?? 0) * 1000 };
     } catch (error) {
       if (error instanceof KeySetUnavailable) return { kind: 'unavailable' };
       if (error instanceof errors.JOSEError) return invalid(reasonOf(error));

@@ -28,7 +28,11 @@ export type EndpointCall<P = unknown, Q = unknown, B = unknown> = {
   readonly ignored: readonly string[];
   readonly headers: IncomingHttpHeaders;
   readonly principal: Principal;
+  readonly peer: Peer;
 };
+
+/** Where a request came from, and through which port. */
+export type Peer = { readonly address: string; readonly localPort: number | undefined };
 
 type RawCall = {
   readonly params: Readonly<Record<string, string>>;
@@ -36,6 +40,7 @@ type RawCall = {
   readonly body: unknown;
   readonly headers: IncomingHttpHeaders;
   readonly principal: Principal;
+  readonly peer: Peer;
 };
 
 export type ResponseSpec = {
@@ -96,9 +101,9 @@ export function endpoint<P extends z.ZodObject, Q extends z.ZodObject, B extends
       const ignored = isObject(call.body)
         ? Object.keys(call.body).filter((name) => !Object.hasOwn(row.body.shape, name))
         : [];
-      const { headers, principal } = call;
+      const { headers, principal, peer } = call;
       return handler(
-        { params: params.data, query: query.data, body: body.data, ignored, headers, principal },
+        { params: params.data, query: query.data, body: body.data, ignored, headers, principal, peer },
         services,
       );
     },

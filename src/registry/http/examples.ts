@@ -278,7 +278,37 @@ const ABOUT = {
   getDocument: document,
 } as const;
 
+const SIGNED_IN = {
+  ...{ subject: 'ops@example.com', role: 'admin', via: 'link', expires_at: LATER, version: '0.1.0', testnet: false },
+} as const;
+const CODE = 'kJ3vWq0m7cQ1c8mYk3p0y1n2aZxT5uR9sVbLqWeDf4G';
+
+const DESK = {
+  getDeskSession: {
+    description: 'The page for owners asks it first. A 401 says in `sign_in` how people may sign in.',
+    answer: SIGNED_IN,
+  },
+  openDeskSession: {
+    description:
+      'Sets the cookie of the session; `key` goes with every call, in `Tollgate-Desk`. The cookie alone opens nothing.',
+    body: { code: CODE },
+    answer: { ...SIGNED_IN, key: CODE },
+  },
+  endDeskSession: { description: 'The session, its streams and its cookie end at once.' },
+  allowDeskDownload: {
+    description: 'A link in a browser sends no header: this one is good once, for a minute, with the cookie.',
+    body: { path: '/v1/billing/charges?limit=200' },
+    answer: { url: `/desk/downloads/${CODE}` },
+  },
+  createDeskLink: {
+    description: 'What `tollgate desk --url` asks for: good once, for 5 minutes.',
+    body: { role: 'viewer', as: 'accounting' },
+    answer: { url: `https://desk.example.com/desk/#code=${CODE}`, expires_at: LATER },
+  },
+} as const;
+
 export const EXPLAINED: Readonly<Record<string, Example>> = {
+  ...DESK,
   ...DASHBOARD,
   ...SDK,
   ...BILLING,

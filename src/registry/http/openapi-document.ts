@@ -26,6 +26,8 @@ const TAGS = [
   { name: 'charges', prefix: '/v1/billing/', description: 'What was paid, for people: with a JWT.' },
   { name: 'sdk', prefix: '/v1/protected-routes/', description: 'Routes, for SDKs and sidecars: with an API key.' },
   { name: 'ledger', prefix: '/v1/ledger/', description: 'Charges of sidecars: with an API key of the scope `ledger`.' },
+  { name: 'desk', prefix: '/desk/', description: 'Signing in to the page for owners.' },
+  { name: 'desk-links', prefix: '/v1/desk-links', description: 'Links to the page for owners.' },
   { name: 'about', prefix: '/', description: 'What this registry is, for anyone.' },
 ] as const;
 
@@ -46,6 +48,12 @@ export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Js
       securitySchemes: {
         jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A dashboard token.' },
         api_key: { type: 'http', scheme: 'bearer', description: 'An API key with the scope that the operation names.' },
+        desk: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'Tollgate-Desk',
+          description: 'The key of a session of the desk, beside its cookie, from the desk’s own page.',
+        },
       },
     },
   };
@@ -100,7 +108,8 @@ function problemsOf<S>({
 }: Endpoint<S>): readonly ProblemCode[] {
   return [
     ...(auth.kind === 'none' ? [] : (['malformed', 'credentials_missing', 'credentials_invalid'] as const)),
-    ...(auth.kind === 'api_key' ? (['scope_insufficient'] as const) : []),
+    ...(auth.kind === 'none' ? [] : (['scope_insufficient'] as const)),
+    ...(auth.kind === 'jwt' || auth.kind === 'session' ? (['host_refused', 'origin_refused'] as const) : []),
     ...(Object.keys(params.shape).length > 0 ? (['not_found'] as const) : []),
     ...(ignoresUnknownQuery === undefined || mediaTypes.length > 0 ? (['malformed'] as const) : []),
     ...(mediaTypes.length > 0 ? (['body_too_large', 'media_type_unsupported', 'invalid'] as const) : []),
@@ -126,7 +135,9 @@ function securityOf(auth: Auth): readonly Json[] {
     case 'none':
       return [];
     case 'jwt':
-      return [{ jwt: [] }];
+      return auth.alone ? [{ jwt: [] }] : [{ jwt: [] }, { desk: [] }];
+    case 'session':
+      return [{ desk: [] }];
     case 'api_key':
       return [{ api_key: [auth.scope] }];
     default:

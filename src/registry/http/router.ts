@@ -63,7 +63,8 @@ export function createRouter<S>(
     asks(endpoint.id);
     const principal = await authenticate(endpoint.auth, req);
     if ('code' in principal) {
-      if (SIGN_IN.has(principal.code) && endpoint.auth.kind !== 'none') observer?.signInRefused(endpoint.auth.kind);
+      if (SIGN_IN.has(principal.code) && endpoint.auth.kind !== 'none')
+        observer?.signInRefused(endpoint.auth.kind === 'api_key' ? 'api_key' : 'jwt');
       return fail(principal);
     }
     const asked = readQuery(query, new Set(Object.keys(endpoint.query.shape)));
@@ -81,7 +82,9 @@ export function createRouter<S>(
         : { value: undefined };
     if (body === undefined) return undefined;
     if ('code' in body) return fail(body);
-    const call = { params: found.params, query: asked.values, body: body.value, headers: req.headers, principal };
+    const peer = { address: req.socket.remoteAddress ?? '', localPort: req.socket.localPort };
+    const { params } = found;
+    const call = { params, query: asked.values, body: body.value, headers: req.headers, principal, peer };
     return endpoint.run(call, services);
   };
 

@@ -8,6 +8,8 @@ import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Routes } from '../routes/registry-routes.ts';
+import type { DeskDoor, SignInResult } from '../desk/desk-door.ts';
+import type { SignInWay } from '../store/desk-ports.ts';
 import type { Feed } from '../stream/feed.ts';
 import type { WholeSets } from '../stream/feed-queue.ts';
 import type { Registrations } from '../routes/registrations.ts';
@@ -27,6 +29,8 @@ export type Services = {
   readonly wholeSets: WholeSets;
   readonly streams: Streams;
   readonly sidecars: Sidecars;
+  /** Undefined if the store keeps no sessions. */
+  readonly desk: DeskDoor | undefined;
   readonly registrations: Registrations;
   /** Ledger; undefined if this registry keeps none: what needs it is 503. */
   readonly ledger: (Ledger & ChargeReports) | undefined;
@@ -54,4 +58,6 @@ export type RegistryObserver = {
   readonly request: (endpoint: string, code: number) => void;
   /** Counts a failed sign-in. `kind` is the credential that was needed. */
   readonly signInRefused: (kind: 'jwt' | 'api_key') => void;
+  /** Somebody asked to be let in to the desk. */
+  readonly deskSignIn: (via: SignInWay, result: SignInResult) => void;
 };

@@ -57,6 +57,8 @@ const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 const NOT_RELAYED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   ...['host', 'content-length', 'expect', 'forwarded', 'x-real-ip'],
+  // A sidecar takes no session of the desk, and hands none on.
+  ...['cookie', 'tollgate-desk'],
   ...['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port', 'x-forwarded-prefix'],
 ]);
 const NOT_RETURNED: ReadonlySet<string> = new Set(HOP_BY_HOP);

@@ -1,0 +1,23 @@
+// The page that a request comes from, as a browser tells it (Fetch Metadata, RFC 6454). A page elsewhere cannot change what
+// its browser says there; a program that is no browser may leave it out, and has no cookie of anybody.
+import type { IncomingHttpHeaders } from 'node:http';
+import { problem, type Problem } from '../../domain/problem.ts';
+
+type Asked = { readonly method?: string | undefined; readonly headers: IncomingHttpHeaders };
+
+/** Refuses a request that another origin's page sent; `needsProof`: one that changes something has to say where it is from. */
+export function refuseForeignPage(
+  { method = '', headers }: Asked,
+  origin: string,
+  needsProof: boolean,
+): Problem | undefined {
+  const site = headers['sec-fetch-site'];
+  const { origin: from } = headers;
+  const changes = method !== 'GET' && method !== 'HEAD';
+  if (site !== undefined && site !== 'same-origin') return REFUSED;
+  if (!changes) return undefined;
+  if (from !== undefined && from !== origin) return REFUSED;
+  return needsProof && site === undefined && from === undefined ? REFUSED : undefined;
+}
+
+const REFUSED = problem('origin_refused', 'A session of the desk is taken from the desk’s own page alone.');
