@@ -82,7 +82,7 @@ async function open(
     ...{ page, context, complaints },
     barriers: async () => {
       await page.evaluate(axe.source);
-      const run = `axe.run(document, ${JSON.stringify({ runOnly: RULES })})`;
+      const run = `axe.run(document, ${JSON.stringify({ runOnly: RULES, resultTypes: ['violations'], preload: false })})`;
       const { violations } = await page.evaluate<axe.AxeResults>(run);
       return violations.flatMap(({ id, nodes }) =>
         nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
