@@ -91,9 +91,10 @@ function readScopes(args: Args): readonly Scope[] | undefined {
 
 async function create({ apiKeys }: Store, args: Args, io: Io): Promise<ExitCode> {
   const { createApiKey } = await import('../registry/auth/api-keys.ts');
-  const wanted = { name: args.text('name') ?? '', scopes: readScopes(args) ?? [] };
-  const { key } = await createApiKey(apiKeys, wanted, { random: createRandom(), now: Date.now });
-  io.out(key);
+  const { TOKEN_SUBJECT } = await import('../registry/auth/dashboard-tokens.ts');
+  const wanted = { name: args.text('name') ?? '', scopes: readScopes(args) ?? [], by: TOKEN_SUBJECT };
+  const made = await createApiKey(apiKeys, wanted, { random: createRandom(), now: Date.now });
+  io.out(made.key);
   return EXIT.fine;
 }
 
@@ -105,6 +106,7 @@ async function list(store: Store, config: Config, args: Args, io: Io): Promise<E
     name,
     scopes,
     createdAt: null,
+    createdBy: null,
     revokedAt: null,
     where: 'configuration',
   }));
@@ -112,7 +114,10 @@ async function list(store: Store, config: Config, args: Args, io: Io): Promise<E
   if (args.has('json')) {
     io.out(
       JSON.stringify(
-        all.map(({ createdAt, revokedAt, ...key }) => ({ ...key, created_at: createdAt, revoked_at: revokedAt })),
+        all.map(({ createdAt, createdBy, revokedAt, ...key }) => ({
+          ...key,
+          ...{ created_at: createdAt, created_by: createdBy, revoked_at: revokedAt },
+        })),
       ),
     );
     return EXIT.fine;

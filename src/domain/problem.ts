@@ -41,6 +41,7 @@ export const PROBLEMS = {
   scope_insufficient: { status: 403, title: 'Scope insufficient', fault: 'client' },
   not_found: { status: 404, title: 'Not found', fault: 'client' },
   method_not_allowed: { status: 405, title: 'Method not allowed', fault: 'client' },
+  too_many_keys: { status: 409, title: 'Too many API keys', fault: 'client' },
   duplicate: { status: 409, title: 'Duplicate', fault: 'client' },
   price_lowered: { status: 409, title: 'Price lowered', fault: 'client' },
   precondition_failed: { status: 412, title: 'Precondition failed', fault: 'client' },

@@ -74,6 +74,8 @@ import {
   streamEvents,
 } from './routes/sdk-endpoints.ts';
 import type { Services } from './http/services.ts';
+import { createKey, listKeys, revokeKey } from './keys/key-endpoints.ts';
+import { keyBody, keyList, keyParams, newKey } from './keys/key-schemas.ts';
 import { answerWhy } from './charges/why-endpoint.ts';
 import { showOverview } from './totals/overview.ts';
 import { showSeries } from './totals/series.ts';
@@ -395,6 +397,44 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'The routes, most first, and all others together', schema: topRoutesBody } },
     problems: ['ledger_unavailable'],
     handler: showTopRoutes,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/api-keys',
+    id: 'listApiKeys',
+    summary: 'API keys of the configuration and of the store',
+    auth: DASHBOARD,
+    ...takesNothing,
+    responses: { 200: { description: 'All keys, revoked ones too', schema: keyList } },
+    problems: [],
+    handler: listKeys,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/api-keys',
+    id: 'createApiKey',
+    summary: 'Make an API key',
+    auth: DASHBOARD,
+    params: nothing,
+    query: nothing,
+    body: keyBody,
+    mediaTypes: [JSON_TYPE],
+    responses: { 201: { description: 'The key, told once', schema: newKey } },
+    problems: ['too_many_keys'],
+    handler: createKey,
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/v1/api-keys/{id}',
+    id: 'revokeApiKey',
+    summary: 'Revoke an API key',
+    auth: DASHBOARD,
+    params: keyParams,
+    query: nothing,
+    ...withoutBody,
+    responses: { 204: { description: 'Revoked, now or before' } },
+    problems: [],
+    handler: revokeKey,
   }),
   endpoint({
     method: 'POST',

@@ -18,6 +18,7 @@ import { createAuthenticator, type Authenticator } from './auth/credentials.ts';
 import { createChargeStreams, type ChargeStreamLimits } from './charges/charge-stream.ts';
 import { createExportPlaces } from './charges/export-places.ts';
 import type { NamedNetworks } from './charges/charge-view.ts';
+import { createKeyUses } from './auth/key-uses.ts';
 import { createFeed } from './stream/feed.ts';
 import type { FetchKeys } from './auth/key-set.ts';
 import { findLowered } from './routes/price-guard.ts';
@@ -199,6 +200,9 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     why: deps.why ?? knowsNothing,
     snapshot: deps.snapshot,
     matchRules: () => settings,
+    apiKeys: store.apiKeys,
+    configuredKeys: () => settings.apiKeys,
+    random,
     log,
     clock,
     version,
@@ -207,8 +211,13 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
 
   const gate = createDeskGate(door);
   const page = createDeskPage({ settings: () => settings.desk, readFiles: deps.readDeskFiles ?? readDeskFiles, log });
+  const uses = createKeyUses(store.apiKeys, clock.now, log);
   const route = createRouter(API, services, {
-    authenticate: async (auth, req) => gate.granted(req) ?? authenticator.authenticate(auth, req),
+    authenticate: async (auth, req) => {
+      const found = gate.granted(req) ?? (await authenticator.authenticate(auth, req));
+      if ('kind' in found) uses.saw(found);
+      return found;
+    },
     corsOrigins: () => settings.corsOrigins,
     bodyLimit: limits.body,
     headersFor: (req) => gate.headers(req) ?? page.headers(req),

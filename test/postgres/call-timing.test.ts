@@ -67,9 +67,11 @@ describe.skipIf(!hasPostgres)('calls of the database', () => {
     expect(await toldOf(() => store.charges.countByState())).toEqual(new Set(['read ok']));
     expect(await toldOf(() => store.routes.load())).toEqual(new Set(['read ok']));
     expect(await toldOf(write)).toEqual(new Set(['change ok']));
-    const keys = { id: 'one', name: 'one', scopes: ['sdk'], createdAt: 'x', digest: Buffer.alloc(1) } as const;
+    const keys = { id: 'one', name: 'one', scopes: ['sdk'], createdAt: 'x', createdBy: null } as const;
     // The schema takes no such digest.
-    expect(await toldOf(() => store.apiKeys.insert(keys))).toEqual(new Set(['change refused']));
+    expect(await toldOf(() => store.apiKeys.insert({ ...keys, digest: Buffer.alloc(1) }, 9))).toEqual(
+      new Set(['change refused']),
+    );
 
     const lost = tap.loseCommit();
     const claimed = toldOf(() => claim(2));

@@ -27,6 +27,7 @@ export async function fillStore(file: string, charges: number): Promise<void> {
     await createApiKey(store.apiKeys, { name: 'kept', scopes: ['sdk', 'ledger'] }, made);
     const { id } = (await createApiKey(store.apiKeys, { name: 'revoked', scopes: ['sdk'] }, made)).stored;
     await store.apiKeys.revoke(id, new Date().toISOString());
+    await store.apiKeys.use('configuration:sidecar ö', 1_800_000_000_000);
     const ledger = createLedger(store.charges, SPELLING);
     for (let first = 0; first < charges; first += 500)
       await Promise.all(

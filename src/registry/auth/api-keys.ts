@@ -23,8 +23,19 @@ export type KeyCheck = {
   readonly stillValid: (holder: KeyHolder) => Promise<boolean>;
 };
 
-const NAME = /^[\x20-\x7e]{1,64}$/;
+/** Names that a key may have. */
+export const KEY_NAME = /^[\x20-\x7e]{1,64}$/;
+/** Keys that may be live in a store. */
+export const MAX_LIVE_KEYS = 200;
 const NO_DIGEST = Buffer.alloc(32);
+
+/** As many keys are live as may be. */
+export class TooManyKeys extends Error {
+  override readonly name = 'TooManyKeys';
+  constructor() {
+    super(`${MAX_LIVE_KEYS} API keys are live, and no more may be; revoke one that nobody uses.`);
+  }
+}
 
 export function createKeyCheck(configured: readonly ConfiguredKey[], store: Pick<ApiKeyStore, 'find'>): KeyCheck {
   const known = configured.map(({ name, key, scopes }) => ({ name, scopes, digest: digestKey(key) }));
@@ -53,20 +64,20 @@ export function digestKey(key: string): Buffer {
 }
 
 /**
- * A new key: `tg_`, its id, `_` and 256 random bits. The key alone is secret; it cannot be had again. Rejects with a sentence
- * if name or scopes are not usable.
+ * A new key: `tg_`, its id, `_` and 256 random bits. The key alone is secret; it cannot be had again. Rejects with
+ * TooManyKeys, and with another sentence if name or scopes are not usable.
  */
 export async function createApiKey(
   store: Pick<ApiKeyStore, 'insert'>,
-  { name, scopes }: { readonly name: string; readonly scopes: readonly Scope[] },
+  { name, scopes, by }: { readonly name: string; readonly scopes: readonly Scope[]; readonly by?: string },
   { random, now }: { readonly random: Random; readonly now: () => number },
 ): Promise<{ readonly key: string; readonly stored: StoredKey }> {
-  if (!NAME.test(name)) throw new Error('The name of an API key is 1 to 64 visible ASCII characters.');
+  if (!KEY_NAME.test(name)) throw new Error('The name of an API key is 1 to 64 visible ASCII characters.');
   const wanted = SCOPES.filter((scope) => scopes.includes(scope));
   if (wanted.length === 0) throw new Error(`An API key needs at least one scope of: ${SCOPES.join(', ')}.`);
   const id = random(8).toString('hex');
   const key = `tg_${id}_${random(32).toString('base64url')}`;
-  const made = { id, name, scopes: wanted, createdAt: new Date(now()).toISOString() };
-  await store.insert({ ...made, digest: digestKey(key) });
+  const made = { id, name, scopes: wanted, createdAt: new Date(now()).toISOString(), createdBy: by ?? null };
+  if ((await store.insert({ ...made, digest: digestKey(key) }, MAX_LIVE_KEYS)) === 'full') throw new TooManyKeys();
   return { key, stored: { ...made, revokedAt: null } };
 }

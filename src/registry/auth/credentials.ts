@@ -135,6 +135,12 @@ export function describePrincipal(principal: Principal): string {
   }
 }
 
+/** Names a person to people: the subject of a token, or whose key it is. */
+export function subjectOf(principal: Principal): string {
+  const writer = writerOf(principal);
+  return writer.slice(writer.indexOf(':') + 1);
+}
+
 /** Names the writer of a route: kept with it, and shown in the history of a price. */
 export function writerOf(principal: Principal): Writer {
   switch (principal.kind) {

@@ -19,6 +19,7 @@ import type { advanceBody, claimBody, renewalsBody, summaryBody } from '../charg
 import { viewCharge } from '../charges/charge-view.ts';
 import { csvHeader, csvLine } from '../charges/charge-csv.ts';
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
+import type { keyBody, keyList, KeyView, newKey } from '../keys/key-schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { overviewBody, seriesBody, topRoutesBody, totalsBody } from '../totals/totals-schemas.ts';
 
@@ -269,6 +270,29 @@ const LEDGER = {
   },
 } as const;
 
+const apiKey: KeyView = {
+  ...{ id: '4f1d2c3b4a596877', name: 'production-eu', scopes: ['sdk', 'ledger'], where: 'store' },
+  ...{ created_at: AT, created_by: 'ana@example.com', last_used_at: null, revoked_at: null },
+};
+
+const KEYS = {
+  listApiKeys: {
+    description: 'Keys of the configuration come first, without an id: only its file can take them away.',
+    answer: { data: [{ ...apiKey, last_used_at: AT }] } satisfies z.input<typeof keyList>,
+  },
+  createApiKey: {
+    description: '`key` is told once: only its SHA-256 is kept. At most 200 keys are live.',
+    body: { name: 'production-eu', scopes: ['sdk', 'ledger'] } satisfies z.input<typeof keyBody>,
+    answer: {
+      ...apiKey,
+      key: 'tg_4f1d2c3b4a596877_0000000000000000000000000000000000000000000',
+    } satisfies z.input<typeof newKey>,
+  },
+  revokeApiKey: {
+    description: 'Holds from the next request, in every process of the store, and ends streams of the key.',
+  },
+} as const;
+
 const ABOUT = {
   getHealth: {
     description: 'Says only that the process answers; whether it could take a payment is its admin listener’s to say.',
@@ -313,5 +337,6 @@ export const EXPLAINED: Readonly<Record<string, Example>> = {
   ...SDK,
   ...BILLING,
   ...LEDGER,
+  ...KEYS,
   ...ABOUT,
 };

@@ -5,7 +5,7 @@ import type { ChargeReports } from '../../domain/payment/reports.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
-import type { Clock } from '../../host/clock.ts';
+import type { Clock, Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { Routes } from '../routes/registry-routes.ts';
 import type { DeskDoor, SignInResult } from '../desk/desk-door.ts';
@@ -20,6 +20,8 @@ import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { ChargeStreams } from '../charges/charge-stream.ts';
 import type { ExportPlaces } from '../charges/export-places.ts';
 import type { NamedNetworks } from '../charges/charge-view.ts';
+import type { ConfiguredKey } from '../auth/api-keys.ts';
+import type { ApiKeyStore } from '../store/ports.ts';
 
 export type Services = {
   readonly routes: Routes;
@@ -46,6 +48,10 @@ export type Services = {
   readonly snapshot: () => Snapshot;
   /** Rules of the proxy of this process, or the widest if it has none. */
   readonly matchRules: () => MatchRules;
+  readonly apiKeys: ApiKeyStore;
+  /** Keys of the configuration in force. */
+  readonly configuredKeys: () => readonly Pick<ConfiguredKey, 'name' | 'scopes'>[];
+  readonly random: Random;
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;

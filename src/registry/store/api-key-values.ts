@@ -11,6 +11,7 @@ export function readKey(row: Row): StoredKey {
     name: text(row, 'name'),
     scopes: SCOPES.filter((scope) => granted.includes(scope)),
     createdAt: text(row, 'created_at'),
+    createdBy: nullableText(row, 'created_by'),
     revokedAt: nullableText(row, 'revoked_at'),
   };
 }

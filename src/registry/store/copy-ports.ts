@@ -5,6 +5,7 @@ export type CopiedTable =
   | 'routes'
   | 'changes'
   | 'api_keys'
+  | 'api_key_uses'
   | 'charges'
   | 'charge_answers'
   | 'charge_counts'

@@ -221,6 +221,8 @@ export type StoredKey = {
   readonly scopes: readonly Scope[];
   /** RFC 3339, UTC. */
   readonly createdAt: string;
+  /** Who made it; null for keys from before version 8 of the schema. */
+  readonly createdBy: string | null;
   readonly revokedAt: string | null;
 };
 /** Key to be stored. `digest` is the SHA-256 of the whole key; the key itself is never stored. */
@@ -229,7 +231,8 @@ export type FoundKey = StoredKey & { readonly digest: Buffer };
 
 /** Every call rejects with StoreUnavailable if the store cannot do or say it; a write resolves only once it is durable. */
 export type ApiKeyStore = {
-  readonly insert: (key: NewKey) => Promise<void>;
+  /** `full` if `most` keys are not revoked. */
+  readonly insert: (key: NewKey, most: number) => Promise<'inserted' | 'full'>;
   /**
    * The key with this SHA-256, revoked ones too: the caller looks at `revokedAt`. By the digest alone, so that every
    * wrong key is the same miss. A look-up by the id in a key would take longer for ids that exist.
@@ -238,6 +241,10 @@ export type ApiKeyStore = {
   /** Oldest first, revoked ones too. */
   readonly list: () => Promise<readonly StoredKey[]>;
   readonly revoke: (id: string, at: string) => Promise<'revoked' | 'already_revoked' | 'unknown'>;
+  /** Writes that a key was used at `at`, in milliseconds since the epoch; an earlier moment changes nothing. */
+  readonly use: (holder: string, at: number) => Promise<void>;
+  /** When each key was used last, by its holder's name. */
+  readonly uses: () => Promise<ReadonlyMap<string, number>>;
 };
 
 export type StoreStats = {

@@ -277,7 +277,10 @@ describe('tokens under a key set', () => {
 });
 
 describe('API keys', () => {
-  const stored = { id: '0123456789abcdef', name: 's', scopes: ['sdk'], createdAt: '', revokedAt: null } as const;
+  const stored = {
+    id: '0123456789abcdef',
+    ...({ name: 's', scopes: ['sdk'], createdAt: '', createdBy: null, revokedAt: null } as const),
+  } as const;
   const key = `tg_${stored.id}_${'A'.repeat(43)}`;
 
   test('behaviour: found by the whole key only; the same look-up is made for what cannot be one', async () => {

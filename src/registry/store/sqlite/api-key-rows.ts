@@ -3,27 +3,45 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { readKey } from '../api-key-values.ts';
 import type { FoundKey, NewKey, StoredKey } from '../ports.ts';
-import { bytes } from '../rows.ts';
+import { bytes, integer, text } from '../rows.ts';
+import { inTransaction } from './database.ts';
 
 /** API keys of the port, without promises: a statement of SQLite waits for nothing. */
 type ApiKeyRows = {
-  readonly insert: (key: NewKey) => void;
+  readonly insert: (key: NewKey, most: number) => 'inserted' | 'full';
   readonly find: (digest: Buffer) => FoundKey | undefined;
   readonly list: () => readonly StoredKey[];
   readonly revoke: (id: string, at: string) => 'revoked' | 'already_revoked' | 'unknown';
+  readonly use: (holder: string, at: number) => void;
+  readonly uses: () => ReadonlyMap<string, number>;
 };
 
 export function createApiKeyRows(db: DatabaseSync): ApiKeyRows {
   const sql = {
-    insert: db.prepare('INSERT INTO api_keys (id, name, digest, scopes, created_at) VALUES (?, ?, ?, ?, ?)'),
-    find: db.prepare('SELECT id, name, digest, scopes, created_at, revoked_at FROM api_keys WHERE digest = ?'),
+    insert: db.prepare(
+      'INSERT INTO api_keys (id, name, digest, scopes, created_at, created_by) VALUES (?, ?, ?, ?, ?, ?)',
+    ),
+    countLive: db.prepare('SELECT count(*) AS live FROM api_keys WHERE revoked_at IS NULL'),
+    find: db.prepare(
+      'SELECT id, name, digest, scopes, created_at, created_by, revoked_at FROM api_keys WHERE digest = ?',
+    ),
     exists: db.prepare('SELECT 1 FROM api_keys WHERE id = ?'),
-    list: db.prepare('SELECT id, name, scopes, created_at, revoked_at FROM api_keys ORDER BY created_at, id'),
+    list: db.prepare(
+      'SELECT id, name, scopes, created_at, created_by, revoked_at FROM api_keys ORDER BY created_at, id',
+    ),
     revoke: db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'),
+    use: db.prepare(
+      'INSERT INTO api_key_uses (holder, used_at) VALUES (?, ?) ON CONFLICT (holder) DO UPDATE SET used_at = max(used_at, excluded.used_at)',
+    ),
+    uses: db.prepare('SELECT holder, used_at FROM api_key_uses'),
   };
   return {
-    insert: ({ id, name, digest, scopes, createdAt }) =>
-      void sql.insert.run(id, name, digest, scopes.join(' '), createdAt),
+    insert: ({ id, name, digest, scopes, createdAt, createdBy }, most) =>
+      inTransaction(db, () => {
+        if (integer(sql.countLive.get() ?? {}, 'live') >= most) return 'full';
+        sql.insert.run(id, name, digest, scopes.join(' '), createdAt, createdBy);
+        return 'inserted';
+      }),
     find: (digest) => {
       const row = sql.find.get(digest);
       return row && { ...readKey(row), digest: bytes(row, 'digest') };
@@ -33,5 +51,7 @@ export function createApiKeyRows(db: DatabaseSync): ApiKeyRows {
       if (sql.revoke.run(at, id).changes > 0) return 'revoked';
       return sql.exists.get(id) ? 'already_revoked' : 'unknown';
     },
+    use: (holder, at) => void sql.use.run(holder, at),
+    uses: () => new Map(sql.uses.all().map((row) => [text(row, 'holder'), integer(row, 'used_at')])),
   };
 }

@@ -85,6 +85,7 @@ const FROM: Readonly<Record<CopiedTable, string>> = {
   routes: 'routes ORDER BY seq',
   changes: 'changes ORDER BY revision',
   api_keys: 'api_keys ORDER BY id',
+  api_key_uses: 'api_key_uses ORDER BY holder',
   charges: 'charges LEFT JOIN charge_credentials ON charge_credentials.seq = charges.seq ORDER BY charges.seq',
   charge_answers: 'charge_answers ORDER BY seq',
   charge_counts: 'charge_counts ORDER BY state',

@@ -67,10 +67,13 @@ export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
         watch: () => () => undefined,
       },
       apiKeys: {
-        insert: (key) => written(() => apiKeys.insert(key)),
+        insert: (key, most) => written(() => apiKeys.insert(key, most)),
         find: (digest) => available(() => apiKeys.find(digest)),
         list: () => available(apiKeys.list),
         revoke: (id, at) => written(() => apiKeys.revoke(id, at)),
+        // Losing the hour of a use costs nobody anything: it does not wait for the disk.
+        use: (holder, at) => available(() => apiKeys.use(holder, at)),
+        uses: () => available(apiKeys.uses),
       },
       desk: {
         addTicket: (...given) => written(() => desk.addTicket(...given)),

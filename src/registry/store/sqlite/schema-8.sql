@@ -1,0 +1,7 @@
+-- Version 8: who made an API key, and the hour in which each key was used last. `holder` is `store:ID` or `configuration:NAME`.
+ALTER TABLE api_keys ADD COLUMN created_by TEXT;
+
+CREATE TABLE api_key_uses (
+  holder TEXT PRIMARY KEY,
+  used_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
