@@ -1,12 +1,13 @@
 // API keys over HTTP, over both kinds of store: made, listed, used and revoked by people, and by no key.
 import { join } from 'node:path';
+import { SignJWT } from 'jose';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/host/clock.ts';
 import type { Store } from '../../src/registry/store/ports.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
-import { FEED, LEDGER_KEY, SDK_KEY, startRegistry, temporaryFolder, type Kit, type Reply } from './kit.ts';
+import { FEED, LEDGER_KEY, SDK_KEY, SECRET, startRegistry, temporaryFolder, type Kit, type Reply } from './kit.ts';
 
 const KEYS = '/v1/api-keys';
 type Served = Pick<Store, 'routes' | 'apiKeys' | 'desk' | 'isShared'>;
@@ -115,10 +116,30 @@ describe.each(IMPLEMENTATIONS)('API keys over HTTP: %s', (_name, openTwo) => {
     // Two processes have room for one more.
     const body = { name: 'last', scopes: ['sdk'] };
     const raced = await Promise.all([kit, other, kit].map((each) => each.dashboard('POST', KEYS, { body })));
-    expect(raced.map(({ status }) => status).toSorted()).toEqual([201, 409, 409]);
+    expect(raced.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409, 409]);
     expect(raced.find(({ status }) => status === 409)?.json).toMatchObject({ code: 'too_many_keys' });
     expect((await kit.dashboard('DELETE', `${KEYS}/${first.id}`)).status).toBe(204);
     expect((await kit.dashboard('POST', KEYS, { body })).status).toBe(201);
+  });
+
+  test('attack: a viewer sees the keys, and makes and revokes none', async () => {
+    const { id } = await make('one');
+    const auth = await new SignJWT({ tollgate_role: 'viewer' })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setIssuer('tollgate')
+      .setAudience('dashboard')
+      .setExpirationTime('1h')
+      .sign(Buffer.from(SECRET));
+    expect((await kit.ask('GET', KEYS, { auth })).status).toBe(200);
+    const refused = [
+      await kit.ask('POST', KEYS, { auth, body: { name: 'mine', scopes: ['sdk'] } }),
+      await kit.ask('DELETE', `${KEYS}/${id}`, { auth }),
+    ];
+    expect(refused.map(({ status, json }) => [status, json.code])).toEqual([
+      [403, 'scope_insufficient'],
+      [403, 'scope_insufficient'],
+    ]);
+    expect(listed(await kit.dashboard('GET', KEYS)).at(-1)).toMatchObject({ id, revoked_at: null });
   });
 
   test('attack: an API key of any scope makes, lists and revokes no key', async () => {
