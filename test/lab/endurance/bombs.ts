@@ -6,6 +6,7 @@ import { openRaw } from '../../support/raw-client.ts';
 import { bodyBombs, headerBombs } from './bomb-cases.ts';
 import type { Plan } from './plan.ts';
 import type { Notes } from './report.ts';
+import { expectSameStore } from './same-store.ts';
 import { KEYS, type Stage } from './stage.ts';
 import { fetchTerms } from './terms.ts';
 
@@ -33,7 +34,7 @@ export async function throwBombs(stage: Stage, plan: Plan, notes: Notes): Promis
   });
   const before = stage.stored();
   await judge('payment headers', stage.tollgate.port('proxy'), atProxy, stage, plan, notes);
-  notes.equal('rows and files as before', JSON.stringify(stage.stored()) === JSON.stringify(before), true);
+  expectSameStore(notes, before, stage.stored());
   await judge('registry bodies', stage.tollgate.port('registry'), atRegistry, stage, plan, notes);
   // Those that are routes after all.
   const added = (stage.stored().rows['routes'] ?? 0) - (before.rows['routes'] ?? 0);

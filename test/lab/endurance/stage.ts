@@ -64,8 +64,9 @@ export type Stage = {
   readonly stop: () => Promise<void>;
 };
 
-/** Rows by table; files of the data folder by name, with their sizes. */
+/** Rows by table; files of the data folder by name, with their sizes; when they were looked at, on a clock that never goes back. */
 export type Stored = {
+  readonly atMs: number;
   readonly rows: Readonly<Record<string, number>>;
   readonly files: Readonly<Record<string, number>>;
 };
@@ -187,7 +188,7 @@ function lookAt(folder: string): Stored {
       const counted = database.prepare(`SELECT count(*) AS n FROM "${String(name)}"`).get();
       return [String(name), Number(counted?.['n'])];
     });
-    return { rows: Object.fromEntries(rows), files: Object.fromEntries(files) };
+    return { atMs: performance.now(), rows: Object.fromEntries(rows), files: Object.fromEntries(files) };
   } finally {
     database.close();
   }

@@ -7,6 +7,7 @@ import type { PacedResult } from '../../../bench/paced.ts';
 import type { RequestsResult } from './load/requests.ts';
 import type { Plan } from './plan.ts';
 import type { Notes } from './report.ts';
+import { expectSameStore } from './same-store.ts';
 import type { Stage } from './stage.ts';
 import { fetchTerms } from './terms.ts';
 
@@ -84,7 +85,7 @@ export async function stallFacilitator(stage: Stage, plan: Plan, notes: Notes): 
     ['402'],
   );
   notes.atMost('connections to the facilitator', mostOpen, CONNECTIONS);
-  notes.equal('rows and files as before', JSON.stringify(stage.stored()) === JSON.stringify(before), true);
+  expectSameStore(notes, before, stage.stored());
   notes.report('resident memory more than before, MiB', (stage.mostMb() - restMb).toFixed(0));
 }
 

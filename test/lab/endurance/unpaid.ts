@@ -1,9 +1,9 @@
-// Requests that nobody pays for, each on a path of its own, and credentials that are worth nothing: no row, no byte on the
-// disk, no memory that stays.
-import { isDeepStrictEqual } from 'node:util';
+// Requests that nobody pays for, each on a path of its own, and credentials that are worth nothing: no row and no byte
+// on the disk but counts that grow with time alone, no memory that stays.
 import type { Plan } from './plan.ts';
 import type { Notes } from './report.ts';
-import type { Stage, Stored } from './stage.ts';
+import { expectSameStore } from './same-store.ts';
+import type { Stage } from './stage.ts';
 import { fetchTerms } from './terms.ts';
 
 export async function floodWithout(stage: Stage, plan: Plan, notes: Notes): Promise<void> {
@@ -21,7 +21,7 @@ export async function floodWithout(stage: Stage, plan: Plan, notes: Notes): Prom
   notes.equal(`answers to ${count} unpaid requests, each on a path of its own`, flood.statuses, { 402: count });
   notes.equal('connections that broke', flood.broken, 0);
   notes.report('a second; CPU of each, us', `${(count / flood.seconds).toFixed(0)}; ${flood.cpuUsEach.toFixed(1)}`);
-  sameStore(notes, before, stage.stored());
+  expectSameStore(notes, before, stage.stored());
   notes.atMost(`resident memory grew, after a warm-up of ${2 * warmUp}`, growthMb, plan.bounds.growthMb, ' MiB');
 }
 
@@ -46,15 +46,5 @@ export async function presentJunk(stage: Stage, plan: Plan, notes: Notes): Promi
     '401 credentials_invalid': plan.junk,
   });
   notes.equal('connections that broke', junk.broken + strangers.broken, 0);
-  sameStore(notes, before, stage.stored());
-}
-
-function sameStore(notes: Notes, before: Stored, after: Stored): void {
-  const rows = Object.values(after.rows).reduce((sum, count) => sum + count, 0);
-  notes.equal(
-    `the store's ${rows} rows in ${Object.keys(after.rows).length} tables are the same`,
-    isDeepStrictEqual(before.rows, after.rows),
-    true,
-  );
-  notes.equal('files, and bytes in each, as before', after.files, before.files);
+  expectSameStore(notes, before, stage.stored());
 }
