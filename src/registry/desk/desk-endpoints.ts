@@ -26,7 +26,8 @@ export const downloadBody = z.strictObject({
   path: z
     .string()
     .max(4096)
-    .regex(/^\/v1\/[\x21\x24-\x5b\x5d-\x7e]+$/, 'a path under /v1/, with its query'),
+    // What a browser saves: a ticket without a header opens nothing else.
+    .regex(/^\/v1\/billing\/[a-z]+\.csv(?:\?[\x21\x24-\x5b\x5d-\x7e]*)?$/, 'a file under /v1/billing/, with its query'),
 });
 export const linkBody = z.strictObject({
   role: z.enum(['admin', 'viewer']).default('admin'),

@@ -321,7 +321,7 @@ const DESK = {
   endDeskSession: { description: 'The session, its streams and its cookie end at once.' },
   allowDeskDownload: {
     description: 'A link in a browser sends no header: this one is good once, for a minute, with the cookie.',
-    body: { path: '/v1/billing/charges?limit=200' },
+    body: { path: '/v1/billing/charges.csv?from=2026-06-01T00:00:00Z&to=2026-07-01T00:00:00Z' },
     answer: { url: `/desk/downloads/${CODE}` },
   },
   createDeskLink: {

@@ -291,11 +291,13 @@ describe('roles and ends', () => {
   });
 });
 
+const CSV = '/v1/billing/charges.csv?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z';
+
 describe('downloads', () => {
   test('attack: a download’s link is good once, with the cookie of its session alone, for a minute, from this origin', async () => {
     const [session, other] = [await signedIn(), await signedIn()];
     const allow = async (): Promise<string> => {
-      const reply = await ask('POST', '/desk/downloads', session, { body: { path: `${LIST}?limit=1` } });
+      const reply = await ask('POST', '/desk/downloads', session, { body: { path: CSV } });
       expect(reply.status).toBe(201);
       return (JSON.parse(reply.body.toString()) as { url: string }).url;
     };
@@ -304,16 +306,27 @@ describe('downloads', () => {
       expect((await ask('GET', url, thief)).status).toBe(401);
     expect((await ask('GET', url, session, { headers: { 'Sec-Fetch-Site': 'cross-site' } })).status).toBe(403);
     const got = await ask('GET', url, { cookie: session.cookie });
-    expect([got.status, got.json.data, got.headers['x-frame-options']]).toEqual([200, [], 'DENY']);
+    expect([got.status, got.headers['content-disposition'], got.headers['x-frame-options']]).toEqual([
+      ...[200, expect.stringContaining('attachment'), 'DENY'],
+    ]);
     expect((await ask('GET', url, { cookie: session.cookie })).status).toBe(401);
     const late = await allow();
     kit.clock.advance(60_001);
     expect((await ask('GET', late, { cookie: session.cookie })).status).toBe(401);
-    for (const path of ['/desk/session', 'https://evil.example/v1/x', '/v1/../desk', '//evil', '/v1/a b'])
-      expect([path, (await ask('POST', '/desk/downloads', session, { body: { path } })).status]).toEqual([
-        path,
-        path === '/v1/../desk' ? 201 : 422,
-      ]);
+  });
+
+  test('refuses: a download of anything but a file, so that a link without a header opens no other endpoint', async () => {
+    const session = await signedIn();
+    const others = [
+      '/desk/session',
+      'https://evil.example/v1/x',
+      '/v1/../desk',
+      '//evil',
+      '/v1/a b',
+      `${LIST}?limit=1`,
+    ];
+    for (const path of [...others, '/v1/api-keys', '/v1/protected-routes', '/v1/billing/charges.csv/../summary'])
+      expect([path, (await ask('POST', '/desk/downloads', session, { body: { path } })).status]).toEqual([path, 422]);
   });
 });
 
