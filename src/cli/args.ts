@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { suggest } from '../domain/suggest.ts';
 
 type Flag = {
-  /** What its value is called in the help; a flag without one is a switch. */
+  /** Name of the flag's value in the help; a flag without one is a switch. */
   readonly value?: string;
   readonly short?: string;
   readonly multiple?: true;
@@ -15,7 +15,7 @@ export type Flags = Readonly<Record<string, Flag>>;
 export type Args = {
   /** The value of a flag, or undefined if it was not given. */
   readonly text: (flag: string) => string | undefined;
-  /** All values of a flag that may be given several times. */
+  /** Returns every value of a flag that may be given several times. */
   readonly all: (flag: string) => readonly string[];
   readonly has: (flag: string) => boolean;
   readonly words: readonly string[];
@@ -65,7 +65,7 @@ export function readArgs(
         : `takes at most ${words.max} words; quote a word that holds spaces`,
     );
   }
-  // `--help` is answered, whatever else is missing.
+  // The help is shown even if words are missing.
   if (positionals.length < words.min && !values.has('help'))
     problems.push('words are missing; see the usage in --help');
   if (problems.length > 0) return { ok: false, problems };

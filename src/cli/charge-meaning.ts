@@ -1,5 +1,5 @@
-// What a charge means, in sentences: where the money is, whether its answer can still be fetched, and what an operator does
-// about one that is owed. `tollgate why` and `tollgate charges show` say the same.
+// Says in sentences what a charge means: where the money is, whether its answer can still be fetched, and what an
+// operator does about one that is owed. `tollgate why` and `tollgate charges show` print it.
 import { shortId } from '../domain/payment/quote.ts';
 import type { ChargeView } from '../registry/charges/charge-schemas.ts';
 import { when } from './time-text.ts';
@@ -10,7 +10,7 @@ const FAULT_OF: Readonly<Record<NonNullable<ChargeView['owed']>, string>> = {
   client: 'the client, which never took the answer',
 };
 
-/** One or two sentences. */
+/** Says in one or two sentences what a charge means. */
 export function meaningOf(charge: ChargeView, now: number): string {
   const { refunded_at: refundedAt, refund_note: note } = charge;
   if (refundedAt === null) return meaningOfState(charge, now);

@@ -1,7 +1,7 @@
-// `tollgate charges reconcile`: takes every settling charge that no process works on a step further at once, as a
-// running Tollgate does in time. Also the operator's last word on a charge whose end nothing else can tell (`--fail`,
-// `--settled`), or whose money was given back. Money that may have moved is never declared lost by accident. The last
-// word needs the id and a reason, is kept with both, and is refused if the chain says otherwise.
+// `tollgate charges reconcile`: takes every settling charge that no process works on one step further, as a running
+// Tollgate does in time. An operator also says with it how a charge ended if nothing else can tell (`--fail`,
+// `--settled`), or that its money was given back. Money that may have moved is never declared lost by accident: the
+// operator gives the id and a reason, both are kept, and the command refuses if the chain says otherwise.
 import type { Charge } from '../domain/payment/charge.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
@@ -60,7 +60,7 @@ export type Word =
   | { readonly kind: 'fail'; readonly reason: string }
   | { readonly kind: 'settled'; readonly transaction: string };
 
-/** Refused if the chain can be read and says otherwise. */
+/** Ends a charge by an operator's word; refuses if the chain can be read and says otherwise. */
 export async function endCharge(
   ledger: Ledger,
   id: string,

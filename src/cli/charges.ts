@@ -1,5 +1,5 @@
-// `tollgate charges list | show | reconcile | refunded`: what was taken, from the store of the configuration, also while Tollgate
-// runs. Listing only looks, and prints what the billing endpoints show and nothing that could be replayed.
+// `tollgate charges list | show | reconcile | refunded`: shows charges from the store of the configuration, also while
+// Tollgate runs. Listing only reads. It prints what the billing endpoints show, and nothing that could be replayed.
 import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { CHARGE_ID } from '../domain/payment/charge.ts';
@@ -168,7 +168,7 @@ function findMistakes(action: string, id: string | undefined, rest: readonly str
   return mistakes;
 }
 
-/** `many`: whether there is more than one. */
+/** Finds the id of the charge that `given` names; `many` says whether several or none fit. */
 async function findId(ledger: StoredLedger, given: string): Promise<string | { readonly many: boolean }> {
   if (CHARGE_ID.test(given) && (await ledger.get(given)) !== undefined) return given;
   const part = readIdPart(given);

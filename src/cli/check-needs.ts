@@ -1,5 +1,5 @@
-// What a configuration that is right in itself lacks here: a folder that takes its store, and a receiver for what its routes
-// cost. `check` refuses both: a start would end, or every payment would be answered 503.
+// Finds what a correct configuration lacks on this machine: a folder that takes its store, and a receiver for its
+// priced routes. `check` refuses both: a start would end, or every payment would be answered 503.
 import { accessSync, constants, existsSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { LoadedConfig } from '../config/config.ts';

@@ -43,7 +43,7 @@ export function codeOf(findings: readonly OnlineFinding[]): ExitCode {
 
 async function askStores({ registry, charges, workers }: LoadedConfig): Promise<OnlineFinding[]> {
   const { count } = planWorkers(workers, thisMachine());
-  // The one that hands connections to its workers is one more.
+  // Several workers have a primary that hands connections to them: one process more.
   const processes = count > 1 ? count + 1 : 1;
   const stores = [registry?.store, charges.store].filter((named) => named !== undefined);
   const found = await Promise.all(
@@ -71,7 +71,7 @@ async function askRegistry(sync: SyncConfig, ledger: boolean, version: string): 
     found.push(
       claims === 404
         ? say('cannot_serve', 'it keeps no ledger, so no payment could be taken; write charges.store')
-        : // What is asked for is left out on purpose: it is looked at after the key.
+        : // The comparison leaves the amount asked for out on purpose: it is checked after the key.
           judge(claims === 400 ? 200 : claims, 'ledger', 'charges are kept by it'),
     );
   }
@@ -91,7 +91,7 @@ function say(level: Finding['level'], detail: string): OnlineFinding {
 
 /** The status, or why there was no answer. */
 async function ask(sync: SyncConfig, target: string, version: string): Promise<number | string> {
-  // It loads the whole of fetch, which other commands do without.
+  // The client is imported late: it loads the whole of fetch, which other commands do without.
   const { createRegistryClient } = await import('../gateway/sync/follow/registry-client.ts');
   try {
     const response = await createRegistryClient({ ...sync, version, fetch }).get(target, { totalTimeout: ANSWER_MS });

@@ -1,5 +1,5 @@
-// `tollgate check`: everything that is wrong or odd about a configuration, without starting anything and without leaving
-// anything behind. With `--online` it also asks the services that the configuration names.
+// `tollgate check`: finds everything that is wrong or odd about a configuration. It starts nothing and leaves nothing
+// behind. With `--online` it also asks the services that the configuration names.
 import { formatListen } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { NO_ROUTES } from '../compose/declared-routes.ts';
@@ -60,7 +60,7 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
   const problems = result.ok
     ? [...findNeeds(result.config), ...ahead.issues].map(({ path, message }) => result.problemAt(path, message))
     : result.problems;
-  // What is refused is not warned of as well.
+  // Routes that are refused get no warnings as well.
   const isRefused = problems.some(({ path }) => path.startsWith('routes'));
   const warnings = ahead.warnings.filter((warning) => !(isRefused && warning.startsWith('receivers is empty')));
   const code = problems.length > 0 ? EXIT.usage : codeOf(online ?? []);
@@ -91,26 +91,26 @@ async function runCheck(args: Args, io: Io): Promise<ExitCode> {
   return code;
 }
 
-/** What a start with this file would do to the routes of its store. */
+/** Changes that a start with this file would make to the routes of its store. */
 type Start = {
   readonly creates: readonly string[];
   readonly changes: readonly string[];
   readonly deletes: readonly string[];
-  /** Where store and file differ and go on to differ. */
+  /** Differences between store and file that a start leaves as they are. */
   readonly differences: readonly string[];
 };
 
 type StartForecast = {
   readonly issues: readonly Issue[];
   readonly start?: Start | undefined;
-  /** How many routes will be public. */
+  /** Number of routes that will be public. */
   readonly discovery?: string | undefined;
-  /** What everybody would be told of what is sold. */
+  /** Report of what will be published about the routes for sale. */
   readonly told?: PublicationReport | undefined;
   readonly warnings: readonly string[];
 };
 
-/** And everything that is worth a second look before it happens. A sidecar's routes are not its own. */
+/** Looks for what deserves a second look before a start. A sidecar has no routes of its own to look at. */
 async function lookAhead(config: LoadedConfig): Promise<StartForecast> {
   const warnings = configWarnings(config, NETWORKS);
   const read = config.proxy === undefined ? undefined : await readDiscovery(config);

@@ -23,10 +23,10 @@ export type Io = {
   readonly lenientParser: () => Promise<boolean>;
   /** Whether a person sits at a terminal, and whether standard output is shown there. */
   readonly terminal: { readonly attended: boolean; readonly shown: boolean };
-  /** Undefined if the system has no users. */
+  /** Number of the user who runs the program; undefined if the system has no users. */
   readonly uid: number | undefined;
   readonly version: string;
-  /** What people type to run it: `tollgate`, or `npm start --` in a checkout. */
+  /** Words that people type to run the program: `tollgate`, or `npm start --` in a checkout. */
   readonly program: string;
   readonly onSignal: (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP', handler: () => void) => void;
   /** Ends the process at once, whatever is under way. */
@@ -39,7 +39,7 @@ export type Command = {
   /** Lines of help; the flags are listed after them. */
   readonly usage: readonly string[];
   readonly flags: Flags;
-  /** How many words may follow the name. */
+  /** Number of words that may follow the command's name. */
   readonly words: { readonly min: number; readonly max: number };
   readonly run: (args: Args, io: Io) => Promise<ExitCode>;
 };

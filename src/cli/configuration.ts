@@ -34,7 +34,10 @@ export const NO_CONFIG = [
   "       tollgate serve --upstream http://127.0.0.1:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0x...",
 ];
 
-/** `filesBeside`: those that the file named and that a reload reads too, absolute. `data`: what flags said, as a file would hold it. */
+/**
+ * Result of reading the configuration. `filesBeside` are the files that it named and that a reload reads too, absolute;
+ * `data` is what flags said, as a file would hold it.
+ */
 export type ConfigurationResult<C> =
   | { readonly ok: true; readonly config: C; readonly filesBeside?: readonly string[]; readonly data?: QuickData }
   | { readonly ok: false; readonly code: ExitCode };
@@ -53,8 +56,8 @@ export function loadNamed(args: Args, io: Io): ConfigurationResult<LoadedConfig>
 }
 
 /**
- * The same for a command beside a server: `args` and the environment mean; without one, that of the one server that runs in this folder.
- * Complaints were written when it is not ok.
+ * Loads the configuration for a command beside a server: the one that `args` and the environment name, else that of the
+ * one server that runs in this folder. If the result is not ok, the complaints were written already.
  */
 export async function loadFor(args: Args, io: Io): Promise<ConfigurationResult<LoadedConfig>> {
   const named = findConfigFile(args.text('config'), io.env, io.folder);
@@ -66,7 +69,7 @@ export async function loadFor(args: Args, io: Io): Promise<ConfigurationResult<L
   const result = loadConfig(named, io.env, io.folder, NETWORKS);
   if (result.ok) return result;
   const file = resolve(io.folder, named);
-  // Its data folder need not stand in this one.
+  // A server that was started in this folder may have its data folder elsewhere.
   const servers = await Promise.all([findRunning(io.folder), findRunning(path.dirname(file))]);
   const server = servers.flat().find(({ config }) => config === file);
   const helped = server && loadBeside(server, named, io);

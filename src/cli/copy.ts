@@ -1,5 +1,5 @@
-// `tollgate copy FROM TO`: moves what is kept from a SQLite file into PostgreSQL, once and whole. Both stores are named by the
-// configurations that serve them, so that passwords stay where they are.
+// `tollgate copy FROM TO`: moves a SQLite store into PostgreSQL, once and whole. The configurations that serve the two
+// stores name them, so passwords stay in their files.
 import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { LoadedConfig } from '../config/config.ts';
@@ -18,7 +18,7 @@ import { reportProblems, talk } from './configuration.ts';
 import { messageOf } from '../host/error-message.ts';
 import { tableOf } from './table.ts';
 
-/** How often a copy says how far it is. */
+/** Interval between two lines that say how far a copy is. */
 const TOLD_MS = 10_000;
 
 export const copy: Command = {

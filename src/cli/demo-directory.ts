@@ -17,7 +17,7 @@ const demoWire = z.object({
   pid: z.int().positive(),
   /** Base URL of its proxy. */
   proxy: z.url(),
-  /** One for each network that it offers, in that order. */
+  /** Purses, one for each network that the demo offers, in the order of the networks. */
   purses: z.array(purseWire).min(1),
 });
 export type DemoPurse = z.output<typeof purseWire>;

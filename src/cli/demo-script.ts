@@ -14,11 +14,11 @@ export type Places = {
   readonly program: string;
   readonly configFile: string;
   readonly ways: readonly Pick<DemoWay, 'network' | 'facilitator'>[];
-  /** `npm run pay` has a purse for each way, on a chain of this machine. */
+  /** Whether `npm run pay` can pay: it has a purse for each way, on a chain of this machine. */
   readonly payable: boolean;
   /** The page for people has a wallet with test money. */
   readonly walletInPage: boolean;
-  /** The first route, if the API is the user's own. */
+  /** First route of the user's own API; undefined in front of the demo's API. */
   readonly own: Pick<ConfigRoute, 'route_pattern' | 'method'> | undefined;
 };
 

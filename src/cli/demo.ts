@@ -1,6 +1,6 @@
 // `tollgate demo`: starts Tollgate in front of an HTTP API, its own small one or the one that is named. It makes routes
-// in a store of its own and prints the commands to try. It runs what `serve` runs, on loopback only, shows each request
-// and payment in a line, and forgets everything when it ends.
+// in a store of its own and prints commands to try. It runs the same program as `serve`, on loopback only, shows each
+// request and payment in a line, and forgets everything when it ends.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ const ROUTES = [
 ];
 /** Route in front of the user's own API, if none is named. */
 const EVERYTHING = { route_pattern: '/*', method: '*', amount: '0.01' };
-/** What `npm run demo` takes too. */
+/** Flags of `tollgate demo`, which `npm run demo` takes too. */
 export const DEMO_FLAGS = {
   upstream: { value: 'URL', help: 'your own API, such as http://localhost:3000, in place of the small one' },
   route: {
@@ -74,11 +74,11 @@ export const demo: Command = {
 
 type DemoPayment = {
   readonly ways: readonly DemoWay[];
-  /** `npm run pay` has a purse for each way, on a chain of this machine. */
+  /** Whether `npm run pay` can pay: it has a purse for each way, on a chain of this machine. */
   readonly payable: boolean;
   /** Puts a wallet with test money into the page for people. */
   readonly aroundPage?: AroundPage;
-  /** Told where its proxy is, once it listens. */
+  /** Called with the address of the proxy once it listens. */
   readonly onListening?: (proxy: string) => void;
 };
 
@@ -147,7 +147,7 @@ async function startAt(
   const { aroundPage } = payment;
   const deps = { log, clock: systemClock, random: createRandom(), version: io.version, aroundPage };
   const running = await startTollgate(config, deps).catch(async (error: unknown) => {
-    // Another demo may have been faster: one that has nothing to do with ports fails again.
+    // Another demo may have taken the ports first; an error that has nothing to do with ports comes again.
     const elsewhere = demoConfig(asked, asked.elsewhere, log);
     if ('problems' in elsewhere) throw error;
     return startTollgate(elsewhere.config, deps);
@@ -209,7 +209,7 @@ function readPort(text: string | undefined): number | undefined {
   return port === undefined || port > 65_535 ? undefined : port;
 }
 
-/** What a person watches: requests, payments and failures. */
+/** Whether a log entry is one that people watch a demo for: a request, a payment or a failure. */
 function isTraffic({ level, msg }: Parameters<RenderLog>[0]): boolean {
   return level !== 'info' || msg === 'request' || msg.startsWith('charge');
 }

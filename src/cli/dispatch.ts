@@ -1,4 +1,5 @@
-// From the words of the command line to a command and its exit code. Without a command, or with flags alone, it is serve.
+// Finds the command that the words of the command line name, runs it and returns its exit code. Without a command, or
+// with flags alone, it is `serve`.
 import { suggest } from '../domain/suggest.ts';
 import { readArgs, type Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';

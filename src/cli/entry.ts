@@ -26,7 +26,7 @@ export async function runProgram({ argv, packageFile, exitNow, commands = COMMAN
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const standardOutput = openStandardOutput();
   const output = gatherLines(standardOutput.write);
-  // Also after an exception that was not caught.
+  // The exit event also comes after an exception that was not caught.
   process.on('exit', () => {
     output.flush();
     standardOutput.end();
@@ -66,7 +66,7 @@ export function processIo({ version, write, exitNow }: ProcessIoDeps): Io {
   };
 }
 
-/** How this program was started, so that what it advises can be typed as it stands. */
+/** Returns the words that started this program, so that users can type its advice as it stands. */
 function programOf(env: NodeJS.ProcessEnv): string {
   if (env['npm_command'] === 'exec') return 'npx tollgate';
   const own = env['npm_package_name'] === 'tollgate';

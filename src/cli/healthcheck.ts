@@ -1,4 +1,4 @@
-// `tollgate healthcheck`: asks a running Tollgate whether it is ready. For containers without curl.
+// `tollgate healthcheck`: asks a running Tollgate whether it is ready. It serves containers without curl.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { formatListen, isWildcard, parseListen, type Listen } from '../config/addresses.ts';

@@ -53,7 +53,7 @@ async function runInit(args: Args, io: Io): Promise<ExitCode> {
     io.env,
     NETWORKS,
   );
-  // Without routes the address may come later.
+  // A configuration without routes may get its receiving address later.
   const isLater = payTo === undefined && !args.has('route');
   const problems = judged.ok ? [] : judged.problems.filter(({ path }) => !(isLater && path === '--pay-to'));
   if (problems.length > 0) {

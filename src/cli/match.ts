@@ -1,4 +1,5 @@
-// `tollgate match METHOD PATH`: which route a request would meet and why, by the proxy's own matcher, with nothing running.
+// `tollgate match METHOD PATH`: says which route a request would meet and why. It uses the proxy's own matcher and
+// needs no running Tollgate.
 import { matchRules, receiversById } from '../compose/part.ts';
 import { explainMatch, type Explanation } from '../domain/explanation.ts';
 import { createOffers } from '../domain/payment/offer.ts';
@@ -61,7 +62,7 @@ async function runMatch(args: Args, io: Io): Promise<ExitCode> {
   return explanation.answer.matched && !isRefused(explanation) ? EXIT.fine : EXIT.no;
 }
 
-/** Refused paths count as matched in the interface, because they are never free. */
+/** Whether a path is refused. The interface counts refused paths as matched, because they are never free. */
 function isRefused({ answer }: Explanation): boolean {
   return answer.ambiguous === true;
 }

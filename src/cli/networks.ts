@@ -1,4 +1,4 @@
-// `tollgate networks [NAME]`: the networks and tokens that a receiver can name. Needs no configuration.
+// `tollgate networks [NAME]`: lists the networks and tokens that a receiver can name. It needs no configuration.
 import type { KnownNetwork, KnownToken } from '../domain/payment/network.ts';
 import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args } from './args.ts';

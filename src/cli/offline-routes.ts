@@ -14,12 +14,12 @@ import { messageOf } from '../host/error-message.ts';
 
 type OfflineRoutes =
   | { readonly ok: true; readonly routes: readonly Route[]; readonly plan: DeclaredPlan }
-  /** `isDamaged`: the store, so that a start would fail. */
+  /** Failure to read the routes. `isDamaged`: the store is damaged, so that a start would fail too. */
   | { readonly ok: false; readonly problem: string; readonly isDamaged?: boolean };
 
 const NO_TIME = '1970-01-01T00:00:00.000Z';
 
-/** `routes` as they are after a start. */
+/** Reads `routes` as they are after a start. */
 export async function readOfflineRoutes(config: LoadedConfig): Promise<OfflineRoutes> {
   if (config.registry === undefined) {
     return {

@@ -1,5 +1,5 @@
-// `tollgate openapi`: the interface as an OpenAPI 3.1 document, the same that a registry serves. With `--public` the document
-// of what is sold, the same that the proxy serves.
+// `tollgate openapi`: prints the OpenAPI 3.1 document of the interface, as a registry serves it. With `--public` it
+// prints the document of the operations for sale, as the proxy serves it.
 import { makePublication, publishingOf } from '../compose/discovery/publication.ts';
 import { readDiscovery } from '../compose/discovery/discovery.ts';
 import { formatListen } from '../config/addresses.ts';

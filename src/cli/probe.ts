@@ -1,6 +1,6 @@
 // `tollgate probe --upstream URL --path PATH`: asks the real upstream, around Tollgate, which spellings of a path it
-// answers, and says which `upstream_profile` no spelling gets around. It sends nothing that could change anything unless
-// --methods names it.
+// answers. It says which `upstream_profile` no spelling gets around. It sends nothing that could change anything,
+// unless `--methods` names it.
 import { parseDuration } from '../config/durations.ts';
 import { createRandom, systemClock, systemSchedule, type Clock } from '../host/clock.ts';
 import { PROFILE_NAMES, type ProfileName } from '../domain/routing/profile.ts';

@@ -41,7 +41,7 @@ type ReloadSource = {
   readonly onTaken: (config: LoadedConfig) => void;
 };
 
-/** How long a file must not have changed before it is read. */
+/** Milliseconds that a file must rest unchanged before it is read. */
 const REST_MS = 1000;
 
 const FAILED = 'the configuration was not reloaded';
@@ -66,7 +66,7 @@ export function createReloads({ file, filesBeside, io, log, onTaken }: ReloadSou
     work();
   }
 
-  /** All reloads that are asked for while one runs become one more after it. */
+  /** Reloads that are asked for while one runs become one more after it. */
   function work(): void {
     if (running === undefined || closed.signal.aborted || !wanted || working !== undefined) return;
     wanted = false;
@@ -94,7 +94,7 @@ export function createReloads({ file, filesBeside, io, log, onTaken }: ReloadSou
     }
   }
 
-  /** Undefined if it cannot be used; then every problem is logged. */
+  /** Reads the next configuration; returns undefined if it cannot be used, after every problem was logged. */
   function readNext(): { config: Config; loaded: LoadedConfig } | undefined {
     if (file === undefined) return undefined;
     watch?.accept();

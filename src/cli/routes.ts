@@ -1,5 +1,5 @@
-// `tollgate routes delete ID`: takes a route out of a store that several processes share, where no file's start deletes one:
-// another process's file may still declare it.
+// `tollgate routes delete ID`: deletes a route from a store that several processes share. There no start deletes a
+// route because its file lacks it: another process's file may still declare it.
 import { declaredOf } from '../compose/declared-routes.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { suggest } from '../domain/suggest.ts';
@@ -71,7 +71,7 @@ async function deleteRoute(store: Store, id: string, config: LoadedConfig, io: I
       random: createRandom(),
       log: talk(io),
     },
-    // Nothing is made here.
+    // The registry makes no routes here, so these rules stay empty.
     ...{ receivers: () => new Map(), unknownReceiver: () => 'refuse', methods: () => new Set() },
   });
   try {

@@ -36,7 +36,7 @@ type RuntimeFacts = {
   readonly source: { readonly file: string } | { readonly data: unknown };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly startedAt: string;
-  /** What else is answered: `/why/ID`. */
+  /** Answers the other paths of the socket: `/why/ID`. */
   readonly answer: ControlLookup;
 };
 
@@ -45,7 +45,7 @@ export async function announce({ config, source, env, startedAt, answer }: Runti
   const folder = dataFolderOf(config);
   const file = 'file' in source ? source.file : path.join(folder, RUNNING_FILE);
   makePrivateFolder(folder);
-  // Whatever it holds is meant as it stands.
+  // Values from flags are meant literally, so `${` is escaped.
   if ('data' in source) writeWhole(file, `${JSON.stringify(source.data, null, 2).replaceAll('${', '$${')}\n`);
   // Flags name no variable, except those of short forms.
   const variables = sharedVariables('file' in source ? readFileSync(file, 'utf8') : '', config, env);
@@ -64,7 +64,7 @@ export async function findRunning(folder: string): Promise<readonly RunningServe
   return found.filter((server) => server !== undefined);
 }
 
-/** What answers on `socket`. */
+/** Asks the process that listens on `socket` which server it is. */
 async function askRunning(socket: string): Promise<RunningServer | undefined> {
   const answered = await askControl(socket, '/');
   const read = runningWire.safeParse(answered?.body);

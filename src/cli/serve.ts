@@ -1,6 +1,6 @@
-// `tollgate serve`: from a configuration to a running Tollgate and back. Refuses to start if Node's parser was told to
-// be lenient, because every rule about framing would be void then. SIGTERM and SIGINT stop it, a second one at once; a
-// terminal's Ctrl-C waits for requests in flight alone.
+// `tollgate serve`: starts a Tollgate from a configuration and stops it again. It refuses to start if Node's parser was
+// told to be lenient, because every rule about framing would be void then. SIGTERM and SIGINT stop it, a second one at
+// once; a terminal's Ctrl-C waits for requests in flight alone.
 import { setTimeout } from 'node:timers/promises';
 import type { TollgateDeps } from '../compose.ts';
 import type { Config, LoadedConfig } from '../config/config.ts';
@@ -29,7 +29,7 @@ import { isQuick, loadQuick, loadServed, QUICK_FLAGS } from './quick-flags.ts';
 const START_ENDS_MS = 2_000;
 
 export type RunningTollgate = {
-  /** Where each listener is bound: proxy, registry, admin, sync. */
+  /** Addresses to which each listener is bound: proxy, registry, admin, sync. */
   readonly addresses: Readonly<Record<string, { readonly address: string; readonly port: number }>>;
   /** Answers commands beside this process: what stands at a path of its socket. */
   readonly answer?: ControlLookup;
@@ -55,7 +55,7 @@ export const serve: Command = {
 export const startUnderLock: Start = async (config, deps) => {
   const unlock = await lockStores(config, deps.clock);
   try {
-    // Loaded when it is needed: a wrong configuration is told without it, and other commands start faster.
+    // The import is late: a wrong configuration is told without it, and other commands start faster.
     const { startTollgate } = await import('../compose.ts');
     const running = await startTollgate(config, { ...deps, beforeListening: collectGarbage });
     return { ...running, stop: (waiting) => running.stop(waiting).finally(unlock) };
@@ -97,7 +97,7 @@ export async function runServe(args: Args, io: Io, start: Start): Promise<ExitCo
       'NODE_TLS_REJECT_UNAUTHORIZED=0: anybody on the way can answer as a facilitator, the registry or a key set; name your authority with NODE_EXTRA_CA_CERTS instead',
     );
   const reloads = createReloads({
-    // Named as at the start: a default file that was taken away meanwhile is still the one that is meant.
+    // The default file is looked for again, so that it is still named if it was taken away meanwhile.
     file: loaded.config.file === undefined ? undefined : findConfigFile(args.text('config'), io.env, io.folder),
     filesBeside: loaded.filesBeside ?? [],
     io,
@@ -172,7 +172,7 @@ async function supervise(
         return;
       }
       log.info('stopping', { signal });
-      // After Ctrl-C no load balancer looks at readiness.
+      // No load balancer looks at readiness after Ctrl-C.
       stopAsked.resolve({ waiting: !(signal === 'SIGINT' && io.terminal.attended) });
     });
   }

@@ -17,7 +17,7 @@ import { announce } from './runtime-files.ts';
 
 type Addresses = Readonly<Record<string, { readonly address: string; readonly port: number }>>;
 
-/** `data`: what flags said, as a file would hold it. */
+/** Configuration and its origin. `data` is what flags said, as a file would hold it. */
 type Source = { readonly config: LoadedConfig; readonly data?: QuickData };
 
 export type HintOptions = { readonly loaded: Source; readonly configFlag: string; readonly io: Io };
@@ -39,7 +39,7 @@ export function tellStarted(
   });
 }
 
-/** What commands need to find the configuration of this start, from the same folder: nothing, or ` --config FILE`. */
+/** Returns the flag with which commands in this folder find this start's configuration: nothing, or ` --config FILE`. */
 export function configFlagOf({ config, data }: Source, args: Args, io: Io): string {
   const named = args.text('config') ?? (io.env['TOLLGATE_CONFIG'] || undefined);
   if (data === undefined) return named === undefined ? '' : ` --config ${named}`;

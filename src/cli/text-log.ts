@@ -96,7 +96,7 @@ function describeListener(fields: Fields, paint: Paint): string {
   return `${paint('cyan', 'listening')}  ${read('listener')}  http://${host}:${read('port')}`;
 }
 
-/** Nothing for what is ordinary. */
+/** Returns the mark of a level; ordinary levels have none. */
 function mark(level: LogLevel, paint: Paint): string[] {
   return level === 'info' ? [] : [paint(LEVELS[level], level === 'warn' ? 'warning' : level)];
 }

@@ -1,6 +1,6 @@
 // Times as sentences write them: the time itself, and how far from now it is.
 
-/** `at`: RFC 3339. */
+/** Writes the time `at`, RFC 3339, as a date and how long ago it is. */
 export function when(at: string, now: number): string {
   return `${at} (${ago(Date.parse(at), now)})`;
 }
@@ -12,7 +12,7 @@ const UNITS: readonly (readonly [name: string, ms: number])[] = [
   ['second', 1000],
 ];
 
-/** Such as `3 minutes ago` or `in 1 hour`. */
+/** Writes how far `at` is from now, such as `3 minutes ago` or `in 1 hour`. */
 export function ago(at: number, now: number): string {
   const distance = Math.abs(now - at);
   const [name, ms] = UNITS.find(([, each]) => distance >= each) ?? ['second', 1000];

@@ -1,4 +1,4 @@
-// `tollgate token`: a dashboard token for the configured registry, printed alone so that it can be put into a variable.
+// `tollgate token`: prints a dashboard token for the configured registry, alone, so that it can be put into a variable.
 import { parseDuration, DURATION_ADVICE } from '../config/durations.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';

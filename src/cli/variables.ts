@@ -29,7 +29,7 @@ export function sharedVariables(
   return variables;
 }
 
-/** Its keys may come from variables that the text does not name. */
+/** Whether facilitator accounts are configured: their keys may come from variables that the text does not name. */
 function hasAccount({ receivers }: LoadedConfig): boolean {
   return receivers.some(({ ways }) =>
     ways.some(({ facilitators }) => facilitators.some(({ auth }) => auth !== undefined && 'key' in auth)),

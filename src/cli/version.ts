@@ -1,4 +1,4 @@
-// `tollgate version`: which Tollgate and which Node this is.
+// `tollgate version`: prints the versions of Tollgate and of Node.
 import { EXIT, type Command } from './command.ts';
 
 export const version: Command = {

@@ -1,4 +1,4 @@
-// The same answer without a running process: from the ledger in the store, read only, and from the id itself.
+// Answers `tollgate why` without a running process: from the ledger in the store, read only, and from the id itself.
 import type { LoadedConfig } from '../config/config.ts';
 import { resolveSecrets } from '../config/first-start.ts';
 import { createQuotes } from '../domain/payment/quote.ts';

@@ -8,7 +8,7 @@ import { ago, when } from './time-text.ts';
 
 type Charge = WhyReport['charges'][number];
 
-/** What a 402 says beyond that something is to be paid. */
+/** Meanings of the reasons in a 402, beyond that something is to be paid. */
 const REASONS: Readonly<Record<string, string>> = {
   payment_required: 'no payment was presented',
   payment_refused: 'a facilitator refused the payment',
@@ -37,7 +37,7 @@ export function tellWhy({ charges, quote, refusals }: WhyReport, now: number): s
   return lines;
 }
 
-/** What became of the quote that a 402 offered. */
+/** Tells what became of the quote that a 402 offered. */
 function tellOffered(offered: string, charges: readonly Charge[]): string {
   const charge = charges.find(({ id }) => id === offered);
   if (charge === undefined) return 'No payment was claimed for the quote of this request.';

@@ -1,5 +1,5 @@
-// `tollgate why ID`: what became of a charge, a request or a transaction. The running process is asked, because it remembers
-// what it refused; if none runs the ledger and the id itself still say what they know.
+// `tollgate why ID`: tells what became of a charge, a request or a transaction. It asks the running process, because
+// that remembers what it refused. If none runs, the ledger and the id itself still say what they know.
 import { join } from 'node:path';
 import { dataFolderOf } from '../config/data-folder.ts';
 import { askControl } from '../host/control.ts';

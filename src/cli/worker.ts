@@ -14,7 +14,7 @@ import { createTextLog, takesColors } from './text-log.ts';
 export function runWorkerProgram(channel: Channel, worker: number): Promise<number> {
   const standardOutput = openStandardOutput();
   const output = gatherLines(standardOutput.write);
-  // Also after an exception that was not caught.
+  // The exit event also comes after an exception that was not caught.
   process.on('exit', () => {
     output.flush();
     standardOutput.end();

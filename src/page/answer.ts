@@ -9,14 +9,14 @@ import { button, element } from './view.ts';
 export type ShownAnswer = {
   readonly type: string;
   readonly name: string;
-  /** Of the whole answer. */
+  /** Size of the whole answer in bytes. */
   readonly size: number;
   readonly blob: Blob;
-  /** Undefined: too large to be shown. */
+  /** Bytes of the answer; undefined if it is too large to be shown. */
   readonly bytes: Uint8Array | undefined;
 };
 
-/** What can be shown of an answer that came. */
+/** Reads an answer as far as the page can show it. */
 export async function shownOf(
   { type, name }: Pick<ShownAnswer, 'type' | 'name'>,
   { size, blob }: Pick<ShownAnswer, 'size' | 'blob'>,

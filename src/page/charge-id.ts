@@ -7,10 +7,10 @@ import type { TabPayment } from './kept.ts';
 /** A quote ends at a full second of the server's, so up to a second of its life is missing. */
 const MISSING_MS = 1000;
 
-/** What the server says of a payment's charge. `transaction`: that of a receipt, so there is a charge. */
+/** Facts that the server gives about a payment's charge. `transaction` comes from a receipt, so there is a charge. */
 type ToldCharge = { readonly charge?: string | undefined; readonly transaction?: string | undefined };
 
-/** `payment` with the charge id that follows from `told`, which came at `nowMs`. Once known it stays the same. */
+/** Returns `payment` with the charge id that follows from `told`, which came at `nowMs`. A known id stays the same. */
 export function withChargeId(
   payment: TabPayment,
   told: ToldCharge,

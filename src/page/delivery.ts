@@ -1,5 +1,5 @@
-// From a signed payment to its answer. The payment is kept before it is sent, and sent again as it is until the whole
-// answer is here. Then the answer is kept in its place. Nothing in here signs anything.
+// Delivers the answer to a signed payment. The payment is kept before it is sent, and sent again as it is until the
+// whole answer is here. Then the answer is kept in its place. Nothing in this file signs anything.
 import type { PageData } from '../domain/payment/page-data.ts';
 import { answerSection, liveAnswer, shownOf, type LiveAnswer, type ShownAnswer } from './answer.ts';
 import { withChargeId } from './charge-id.ts';
@@ -45,7 +45,7 @@ export class Delivery {
     guardLeaving(false);
   }
 
-  /** `asked`: how often it was before. */
+  /** Sends a payment, which was sent `asked` times before. */
   async send(payment: TabPayment, asked = 0): Promise<void> {
     const { kept, view, place, demanded } = this.deps;
     const isKept = kept.write(payment);
@@ -130,7 +130,8 @@ export class Delivery {
     const receipt = receiptOf(payment, head);
     const isStopped = received.end === 'stopped';
     const record = recordOf(payment, head, shown, receipt);
-    // What was stopped is what somebody wanted of it; what broke off is asked for again by a reload.
+    // An answer that the user stopped is kept: it is all they wanted. One that broke off is not, so that a reload asks
+    // for it again.
     const isKept = isStopped && this.keep(record, shown);
     const { view, place, data } = this.deps;
     view.showCard({
@@ -155,7 +156,7 @@ export class Delivery {
     return way === undefined ? 'The price' : money(way, accept.amount);
   }
 
-  // What may come instead of an answer.
+  // Cards shown if there is no answer.
 
   private sendLater(payment: TabPayment, problem: ToldProblem, asked: number): void {
     const { view, place, data } = this.deps;
@@ -174,7 +175,7 @@ export class Delivery {
     if (seconds === undefined) return view.showCard({ ...words, more, actions: [ask] });
     timer = setTimeout(() => send(asked), seconds * 1000);
     const when = `It is asked again in ${inWords(seconds)}.`;
-    // Until then the server answers the same.
+    // The server gives the same response until then, so there is no button.
     const actions = isCharged && problem.seconds !== undefined ? [] : [ask];
     view.showCard({ ...words, sentences: [...(words.sentences ?? []), when], more, actions });
   }
@@ -184,7 +185,7 @@ export class Delivery {
     const { view, place, data, anew } = this.deps;
     const { owed = false, charged, transaction, code } = problem;
     const isCharged = owed || charged === true || transaction !== undefined || code === 'already_paid';
-    // Kept, what is owed is said again by a reload.
+    // An owed payment stays in the tab, so that a reload shows again what is owed.
     if (!owed) this.forget();
     const named = { transaction, charge: payment.charge };
     const receipt = isCharged ? named : undefined;
@@ -206,7 +207,7 @@ export class Delivery {
     this.showAnswer(record, shown, sentences);
   }
 
-  /** False: the answer is on the page alone. */
+  /** Keeps an answer in the tab; false if it is on the page alone. */
   private keep(record: TabAnswer, { bytes }: ShownAnswer): boolean {
     const { kept } = this.deps;
     const isSmall = bytes !== undefined && bytes.length <= KEPT_BYTES;
@@ -229,7 +230,7 @@ export class Delivery {
     this.deps.place(answerSection(title, shown), receipt !== undefined);
   }
 
-  /** After a reload. */
+  /** Shows an answer that the tab kept, after a reload. */
   showKept(record: TabAnswer): void {
     const { body, type, name, size } = record;
     const paid = 'You paid for this in this tab.';

@@ -10,7 +10,7 @@ import { noWalletCard, programCard } from './no-wallet.ts';
 import { faultOf, type Wallet } from './wallet.ts';
 import { demandWords, faultWords, unpaidWords } from './words.ts';
 
-/** For so long the first wallet is waited for; others are found later all the same. */
+/** Milliseconds to wait for the first wallet; later ones are still found. */
 const WALLETS_MS = 400;
 
 type ConnectedWallet = { readonly wallet: Wallet; readonly account: string };
@@ -22,12 +22,12 @@ export class Flow {
   private choices: readonly PricedWay[];
   private choice: PricedWay | undefined;
   private paired: ConnectedWallet | undefined;
-  /** Of the paired account; undefined: not known. */
+  /** Balance of the paired account; undefined: not known. */
   private balance: bigint | undefined;
-  /** `start` and `ready`: a wallet that comes or changes is shown at once, because nothing is under way. */
+  /** Place in the flow. In `start` and `ready` nothing is under way: a wallet that comes or changes is shown at once. */
   private at: 'start' | 'ready' | 'elsewhere' = 'elsewhere';
   private readonly watched = new Set<Wallet>();
-  /** Raised by each step: what a wallet answers to an earlier one, which was left, counts no more. */
+  /** Number that each step raises: a wallet's answer to an earlier step does not count. */
   private step = 0;
 
   constructor(deps: Flow['deps']) {
@@ -56,7 +56,7 @@ export class Flow {
     this.deps.view.showCard(card);
   }
 
-  // 1 A way and a wallet.
+  // Step 1: a way and a wallet.
 
   private readonly start = (): void => {
     this.step++;
@@ -72,7 +72,7 @@ export class Flow {
     this.showCard({ headline: title, sentences, more: this.chooser(), actions }, 'start');
   };
 
-  /** Nothing if there is nothing to choose. */
+  /** Makes the choice of ways; nothing if there is only one. */
   private chooser(): readonly Node[] {
     if (this.choices.length < 2) return [];
     const labels = this.choices.map((choice) => {
@@ -117,7 +117,7 @@ export class Flow {
     return { says: 'Back', run: this.start };
   }
 
-  // 2 The right network, and enough money.
+  // Step 2: the right network, and enough money.
 
   private readonly prepare = async (): Promise<void> => {
     const { paired, choice } = this;
@@ -147,7 +147,7 @@ export class Flow {
     }
   };
 
-  /** `words`: what came in between. */
+  /** Shows that the payment can be signed, or `words` if something came in between. */
   private ready(words: Partial<Card> = {}): void {
     const { paired, choice, balance } = this;
     if (paired === undefined || choice === undefined) return this.start();
@@ -175,7 +175,7 @@ export class Flow {
     this.showCard({ headline: 'Ready to pay', sentences, ...words, more, actions: [pay, other, this.back()] }, 'ready');
   }
 
-  // 3 The price of this moment, and a signature for it.
+  // Step 3: the current price, and a signature for it.
 
   private async pay(): Promise<void> {
     const { paired, choice } = this;
@@ -201,10 +201,10 @@ export class Flow {
     this.showCard({ headline: `Sign in ${wallet.name}`, busy: true, sentences, actions: [this.cancel()] });
     const step = ++this.step;
     try {
-      // It may have gone elsewhere while the page waited.
+      // The wallet may have changed its network while the page waited.
       if (!(await wallet.isOn(now))) return await this.prepare();
       const { header } = await wallet.sign(now, account, serverMs + performance.now() - toldMs);
-      // Signed after it was cancelled: forgotten, and never sent.
+      // A signature that comes after the user cancelled is forgotten, and never sent.
       if (step !== this.step) return;
       await this.delivery.send({ kind: 'payment', header, accept: now.accept, quotedAt });
     } catch (error) {
@@ -221,7 +221,7 @@ export class Flow {
     return { says: 'Cancel', run };
   }
 
-  /** What is asked for now, in the same way; undefined: that is not offered any more. */
+  /** Finds the current price of the same way; undefined if that way is not offered any more. */
   private takeOver({ header }: PriceDemand, way: PricedWay['way']): Choice | undefined {
     const choices = readChoices(header, this.deps.data);
     this.choices = choices;
@@ -230,7 +230,7 @@ export class Flow {
     return now;
   }
 
-  // 4 What the delivery cannot settle by itself.
+  // Step 4: endings that the delivery cannot settle by itself.
 
   private demanded({ accept }: TabPayment, told: PriceDemand): void {
     const way = this.deps.data.ways.find((each) => isSameWay(each, accept));

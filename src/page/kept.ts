@@ -1,4 +1,4 @@
-// What this tab keeps for its address, so that a reload neither loses an answer nor asks for money again. It keeps a
+// Storage of this tab for its address, so that a reload neither loses an answer nor asks for money again. It keeps a
 // payment, from before it is sent until its answer is whole. Then it keeps the answer. It ends with the tab.
 import type { Accept } from './required.ts';
 
@@ -24,12 +24,12 @@ export type TabAnswer = {
   readonly body: string | null;
 };
 
-/** `transaction`: undefined if the server did not say it. `charge`: undefined if the page cannot be sure of the id. */
+/** Receipt of a payment. `transaction`: undefined if the server did not say it. `charge`: undefined if not sure. */
 export type PaidReceipt = { readonly transaction: string | undefined; readonly charge: string | undefined };
 
 export type TabStore = {
   readonly read: () => TabPayment | TabAnswer | undefined;
-  /** False: this browser keeps nothing. */
+  /** Keeps a value; false if this browser keeps nothing. */
   readonly write: (value: TabPayment | TabAnswer) => boolean;
   readonly clear: () => void;
 };
@@ -59,7 +59,7 @@ export function createKept({ pathname, search }: Address): TabStore {
       try {
         sessionStorage.removeItem(key);
       } catch {
-        // Nothing was kept.
+        // A browser that refuses storage kept nothing.
       }
     },
   };

@@ -20,7 +20,7 @@ export function isText(kind: AnswerKind): boolean {
   return kind === 'json' || kind === 'text' || kind === 'events';
 }
 
-/** `text/plain` of `Text/Plain; charset=utf-8`. */
+/** Media type of a Content-Type in lower case: `text/plain` for `Text/Plain; charset=utf-8`. */
 export function mediaOf(type: string): string {
   return (type.split(';')[0] ?? '').trim().toLowerCase();
 }

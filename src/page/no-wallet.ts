@@ -1,6 +1,6 @@
-// What people without a wallet in this browser are offered. On a phone: links that open this address in the browser of
-// a wallet. At a desk: what to install. If no way is one that a page can ask a wallet for: the lines for programs. Only
-// links: nothing is loaded from there.
+// Help for people without a wallet in this browser. A phone gets links that open this address in a wallet's browser. A
+// desktop gets wallets to install. If no way can be paid by a wallet here, the page shows the lines for programs. There
+// are only links: nothing is loaded from those sites.
 import type { PricedWay } from './required.ts';
 import { address } from './send.ts';
 import { showPrograms } from './programs.ts';

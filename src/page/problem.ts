@@ -1,14 +1,14 @@
 // A problem of the server's own under a payment, and what it says about the money: whether it was taken, until when the very
 // same request brings the answer, and whether the answer is owed.
 
-/** `code`: `lost` if no whole answer arrived. */
+/** Problem as the server told it. `code` is `lost` if no whole answer arrived. */
 export type ToldProblem = {
   readonly status: number;
   readonly code: string;
   readonly detail: string;
   /** Seconds until the same request may bring something else; undefined: nothing was said. */
   readonly seconds?: number | undefined;
-  /** Undefined: nothing was said. */
+  /** Whether money was taken; undefined if the server did not say. */
   readonly charged?: boolean | 'unknown' | undefined;
   readonly charge?: string | undefined;
   /** Time, in milliseconds, until which the same request brings the answer without another charge. */
@@ -40,7 +40,7 @@ type Body = {
   readonly support?: unknown;
 };
 
-/** Undefined: the response is the service's. */
+/** Reads a problem of the server's own; undefined if the response is the service's. */
 export async function readProblem(
   response: Response,
   transaction: string | undefined,

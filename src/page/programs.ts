@@ -1,7 +1,7 @@
 // The lines for programs at the end of the page: with the whole address, query included, and a button that copies each.
 import { copyButton } from './view.ts';
 
-/** How the languages of the lines write a text. */
+/** Functions that write a text as a literal, by the language of the lines. */
 const WRITTEN: Readonly<Record<string, (text: string) => string>> = {
   sh: (text) => `'${text.replaceAll("'", "'\\''")}'`,
   js: (text) => JSON.stringify(text),

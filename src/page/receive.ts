@@ -7,9 +7,9 @@ export const HELD_BYTES = 5 * 1024 * 1024;
 
 export type ReceivedBody = {
   readonly end: 'whole' | 'stopped' | 'broken';
-  /** All bytes that came. */
+  /** Number of bytes that came. */
   readonly size: number;
-  /** What came, or of events the first 5 MiB. */
+  /** Bytes that came; of a stream of events the first 5 MiB. */
   readonly blob: Blob;
 };
 
@@ -18,7 +18,7 @@ export type BodyDownload = {
   readonly stop: () => void;
 };
 
-/** `came`: told of each piece, and of the bytes so far. */
+/** Downloads a body. `came` hears of each piece, and of the bytes so far. */
 export function receive(
   { head: { type }, body }: AnswerStream,
   came: (piece: Uint8Array<ArrayBuffer>, size: number) => void,
@@ -71,7 +71,7 @@ function createHolder(
       parts.push(piece);
       held += piece.length;
     },
-    // What the server does not name is no web page.
+    // A body without a type is not shown as a web page.
     blob: () => new Blob(parts, { type: type === '' ? 'application/octet-stream' : type }),
   };
 }

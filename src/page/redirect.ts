@@ -4,7 +4,7 @@ import { copyButton, element } from './view.ts';
 
 const ANSWERED = 'The service answered with an address';
 
-/** Undefined: the document names no place. */
+/** Finds where a redirect leads; undefined if the document names no place. */
 export function placeOf(text: string): string | undefined {
   try {
     const { location } = JSON.parse(text) as { readonly location?: unknown };

@@ -1,5 +1,5 @@
-// What a 402 asks for, as its header PAYMENT-REQUIRED says it, joined with what the page knows of each way. What the document
-// shows of a way is shown alone; only what a 402 asks for now is signed.
+// Ways that a 402 asks for, read from its header PAYMENT-REQUIRED and joined with what the page knows of each. Ways
+// from the document are only shown; only a price from a current 402 is signed.
 import { tokenAmount, type PageData, type PageWay } from '../domain/payment/page-data.ts';
 
 /** An entry of `accepts` (x402 version 2): sent back as it came. */

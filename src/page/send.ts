@@ -4,14 +4,17 @@
 import { isPassing, LOST, readProblem, type ToldProblem } from './problem.ts';
 import { readBase64Json } from './required.ts';
 
-/** `header`: the PAYMENT-REQUIRED of a 402. `reason`: one word. `because`: a facilitator's word, or what was expected. */
+/**
+ * Price that a 402 asks for. `header` is its PAYMENT-REQUIRED, `reason` one word, `because` a facilitator's word or
+ * what was expected.
+ */
 export type PriceDemand = {
   readonly kind: 'demand';
   readonly header: string | null;
   readonly reason: string;
   readonly because: string;
 };
-/** The same request may be sent again. */
+/** Problem after which the same request may be sent again. */
 export type TemporaryProblem = { readonly kind: 'later'; readonly problem: ToldProblem };
 /** A problem of the server's own that asking again does not end. */
 export type LastingProblem = { readonly kind: 'failed'; readonly problem: ToldProblem };
@@ -26,7 +29,7 @@ export type AnswerHead = {
   readonly type: string;
   /** File name of a saved answer. */
   readonly name: string;
-  /** Undefined: no receipt came along. */
+  /** Transaction of the receipt; undefined if no receipt came along. */
   readonly transaction: string | undefined;
 };
 /** A redirect that the server did not name: where it leads no page can know. */
@@ -51,7 +54,7 @@ export async function sendPayment(
   }
 }
 
-/** What it costs now. `serverMs`: the server's time then. */
+/** Asks for the current price. `serverMs` is the server's time at the answer. */
 export async function askPrice(): Promise<{
   readonly told: PriceDemand | TemporaryProblem | LastingProblem | FreePage;
   readonly serverMs: number;
@@ -71,7 +74,7 @@ function ask(headers: Readonly<Record<string, string>>): Promise<Response> {
   return fetch(address(), { headers, cache: 'no-store', redirect: 'manual' });
 }
 
-/** Without the part behind `#`, which no server is told. */
+/** Address of this page without the part behind `#`, which no server is told. */
 export function address(): string {
   return location.href.replace(/#.*$/s, '');
 }

@@ -1,5 +1,6 @@
-// When a payment is sent again by itself: never before the server's word. Without one the pauses are those that a server keeps
-// for what was charged, so that no ask is spent for nothing. What took nothing is asked for more and more seldom.
+// Decides when a payment is sent again by itself: never earlier than the server says. If the server says nothing and
+// money was taken, the pauses are those that a server keeps, so that no request is spent for nothing. If nothing was
+// taken, the pauses grow.
 import type { ToldProblem } from './problem.ts';
 
 const CHARGED_PAUSES: readonly number[] = [2, 10, 60, 300, 1800];
@@ -8,7 +9,7 @@ const LONGEST_SECONDS = 30;
 const UNCHARGED_TIMES = 8;
 const TIMES = 10;
 
-/** `asked`: how often it was. Undefined: only by a click. */
+/** Seconds until a payment is sent again after `asked` times; undefined if only a click sends it. */
 export function secondsUntilAsked({ charged, seconds }: ToldProblem, asked: number): number | undefined {
   const backOff = Math.min(LONGEST_SECONDS, 2 ** Math.min(asked, 5));
   switch (charged) {

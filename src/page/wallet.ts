@@ -12,15 +12,15 @@ export type Wallet = {
   /** Whether it is on the network of `choice`. */
   readonly isOn: (choice: PricedWay) => Promise<boolean>;
   readonly switchTo: (choice: PricedWay) => Promise<void>;
-  /** In the smallest unit; undefined: it cannot say. */
+  /** Reads the balance in the smallest unit; undefined if the wallet cannot say. */
   readonly balance: (choice: PricedWay, account: string) => Promise<bigint | undefined>;
-  /** `nowMs`: the time of the server. */
+  /** Signs a payment. `nowMs` is the server's time. */
   readonly sign: (choice: Choice, account: string, nowMs: number) => Promise<WalletSignature>;
-  /** Called when account or network are others than before. */
+  /** Calls `changed` if the account or the network changes. */
   readonly watch: (changed: () => void) => void;
 };
 
-/** `header`: the value of PAYMENT-SIGNATURE. */
+/** Signature of a wallet. `header` is the value of PAYMENT-SIGNATURE. */
 type WalletSignature = { readonly header: string };
 
 export type FaultKind = 'refused' | 'prompt_open' | 'unknown_network' | 'disconnected' | 'other';

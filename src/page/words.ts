@@ -12,7 +12,7 @@ type Words = Pick<Card, 'headline' | 'sentences' | 'mood'>;
 const NOTHING = 'Nothing was charged.';
 const KEPT = 'Your signed payment is kept in this tab and sent again as it is: it cannot be charged twice.';
 
-/** `asked`: what the wallet was asked for. */
+/** Explains a fault of a wallet; `asked` says what the wallet was asked for. */
 export function faultWords(
   { kind, message }: WalletFault,
   asked: 'account' | 'network' | 'signature',
@@ -59,7 +59,7 @@ export function faultWords(
   }
 }
 
-/** Of a 402 to a payment. `now`: what the same way costs now. */
+/** Explains a 402 to a payment. `now` is the current price of the same way. */
 export function demandWords({ reason, because }: PriceDemand, signed: string, now: PricedWay | undefined): Words {
   if (reason === 'payment_already_used')
     return {
@@ -107,7 +107,7 @@ const REFUSED: Readonly<Record<Exclude<RefusalCause, 'other'>, Words>> = {
   },
 };
 
-/** `taken`: the amount and its token. The same request is sent again by and by. */
+/** Explains a payment that is sent again in a while. `taken` is the amount and its token. */
 export function laterWords({ code, detail, charged, until }: ToldProblem, taken: string, nowMs: number): Words {
   if (charged === true) {
     const by = until === undefined ? 'For up to 24 hours' : `Until ${timeOf(until, nowMs)}`;
@@ -146,7 +146,7 @@ export function laterWords({ code, detail, charged, until }: ToldProblem, taken:
   }
 }
 
-/** Why an answer is late, without the words of programs. */
+/** Reasons for a late answer, without the words of programs. */
 const BECAUSE: Readonly<Record<string, string>> = {
   upstream_unreachable: 'The service behind this page gave no answer.',
   upstream_timeout: 'The service behind this page did not answer in time.',
@@ -170,7 +170,7 @@ export function inWords(seconds: number): string {
   return `${Math.round(seconds / 60)} minutes`;
 }
 
-/** Before anything was signed. */
+/** Explains a problem that came before anything was signed. */
 export function unpaidWords({ code, detail }: ToldProblem): Words {
   return code === 'lost'
     ? {

@@ -6,7 +6,7 @@ import type { ProbeResponse } from './ask.ts';
 
 export type Sample = { readonly target: string; readonly answer: ProbeResponse };
 
-/** What an upstream did with a spelling. `reached` and `unclear` both count as the known path. */
+/** Reaction of an upstream to a spelling. `reached` and `unclear` both count as the known path. */
 export type Deed =
   | { readonly kind: 'reached' }
   | { readonly kind: 'unclear'; readonly why: string }
@@ -23,17 +23,20 @@ type Baseline = {
   readonly status: number;
   readonly known: readonly Likeness[];
   readonly unknown: readonly Likeness[];
-  /** Any other last segment is answered as well, so it is a parameter. */
+  /** Whether the last segment is a parameter: the upstream also answers any other last segment. */
   readonly parameter: boolean;
 };
 
-/** Why nothing can be told from a path. */
+/** Reasons why a path's answers tell nothing. */
 export type Doubt = 'silent' | 'redirects' | 'failing' | 'unsteady' | 'absent' | 'catch_all';
 type BaselineResult =
   | { readonly ok: true; readonly baseline: Baseline }
   | { readonly ok: false; readonly doubt: Doubt };
 
-/** `known`: the same request several times; `beside` and `far`: paths that cannot exist, several times each. */
+/**
+ * Reads the baseline of a path. `known` has several answers to the same request; `beside` and `far` have several each
+ * to paths that cannot exist.
+ */
 export function readBaseline(
   known: readonly Sample[],
   beside: readonly Sample[],
@@ -58,7 +61,7 @@ export function readBaseline(
   return { ok: true, baseline: { status, known: [likeness, parameter ? siblings : []].flat(), unknown, parameter } };
 }
 
-/** `baseline`, knowing that what answers like all of `samples` is something else: the list above a parameter. */
+/** Excludes from `baseline` what answers like all of `samples`: it is something else, the list above a parameter. */
 export function excluding(baseline: Baseline, samples: readonly Sample[]): Baseline {
   const likeness = likenessOf(samples);
   if (likeness === undefined || samples.some((sample) => baseline.known.some((known) => isLike(sample, known))))
@@ -72,7 +75,7 @@ export function judge(sample: Sample, { status, known, unknown }: Baseline): Dee
   const { location } = answer.headers;
   if (answer.status >= 300 && answer.status < 400 && location !== undefined) return { kind: 'redirected', location };
   if (known.some((likeness) => isLike(sample, likeness))) return { kind: 'reached' };
-  // If bodies agree in nothing, a successful status alone does not say that it is something else.
+  // A successful status alone does not tell two pages apart if no two bodies agree.
   const tells = ({ level }: Likeness): boolean => level !== 'kind' || isRefusal(answer.status);
   if (unknown.some((likeness) => tells(likeness) && isLike(sample, likeness)))
     return { kind: 'not_found', status: answer.status };
@@ -141,7 +144,7 @@ function withoutEcho(body: string, target: string): string {
   return text;
 }
 
-/** As bytes, like the body; what cannot be decoded stays. */
+/** Decodes percent-encoding as bytes, like the body; leaves what cannot be decoded. */
 function decode(text: string): string {
   return text.replace(/%[0-9A-Fa-f]{2}/g, (found) => String.fromCharCode(Number.parseInt(found.slice(1), 16)));
 }

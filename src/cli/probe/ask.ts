@@ -13,7 +13,7 @@ export type ProbeResponse =
       readonly headers: IncomingMessage['headers'];
       readonly body: string;
     }
-  /** Nothing that could be read as an answer. */
+  /** No response that could be read. */
   | { readonly kind: 'none'; readonly detail: string };
 
 export type Ask = (method: string, target: string) => Promise<ProbeResponse>;
@@ -23,7 +23,7 @@ type AskOptions = {
   /** Lower-cased names; `host` is among them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Bytes of a body that are read and compared. */
+  /** Number of bytes of a body that are read and compared. */
   readonly bodyLimit: number;
   readonly schedule: Schedule;
 };
@@ -48,7 +48,7 @@ export function createAsk({ upstream, headers, timeoutMs, bodyLimit, schedule }:
       });
       const end = (detail: string): void => {
         cancel();
-        // Before the end of the body too: an event stream has none, and its head says enough.
+        // The promise resolves before the body ends too: an event stream never ends, and its head says enough.
         resolve(
           answer === undefined
             ? { kind: 'none', detail }

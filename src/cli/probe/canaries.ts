@@ -25,15 +25,16 @@ export type CanaryKind =
 export type Canary = { readonly kind: CanaryKind; readonly target: string };
 
 /**
- * `path`: canonical, `/`-led, with a letter in it. `query`: with its `?`, or empty; it stands behind every spelling.
- * `parameter`: any other last segment is answered too, so that the last segment is a parameter of a route.
+ * Path that the upstream is known to answer. `path` is canonical, begins with `/` and has a letter in it. `query` has
+ * its `?` or is empty, and stands behind every spelling. `parameter`: the upstream also answers any other last segment,
+ * so the last segment is a parameter of a route.
  */
 export type KnownPath = { readonly path: string; readonly query: string; readonly parameter: boolean };
 
 const FORMATS = ['json', 'html', 'css', 'rsc', 'php'];
 const SCRIPT = /\.(?:php\d?|phtml|f?cgi|pl|py|rb|wsgi|aspx?|ashx|jspx?|do)$/i;
 
-/** How a page of Next names the build that it belongs to; a server that is not built calls it `development`. */
+/** Pattern of the name of a build in a page of Next; a server that is not built calls it `development`. */
 const BUILD = /\/_next\/static\/([\w-]{1,64})\/_\w+Manifest\.js|"buildId":"([\w-]{1,64})"/;
 
 /** The build under which Next serves the data of `page`, what the path answers. */
@@ -72,13 +73,16 @@ function spellingsByKind(
   const last = base.slice(cut + 1);
   const rest = base.slice(1);
   const [first = '', ...others] = rest.split('/');
-  /** After the first segment; the same as a tail if there is only one. */
+  /** Path after the first segment; equal to the tail if there is only one segment. */
   const below = others.length > 0 ? `/${others.join('/')}` : '';
   // The text in place of a parameter may be anything, so the letter is one before it.
   const at = known.parameter && hasLetter(head) ? letterAt(head) : letterAt(base);
   const letter = base[at] ?? '';
   const swap = (spelling: string): string => base.slice(0, at) + spelling + base.slice(at + 1);
-  /** With `separator` in place of the last slash; a path of one segment keeps its slash, or it would be no path. */
+  /**
+   * Joins head and tail by `separator` in place of the last slash. A path of one segment keeps its slash, or it would
+   * be no path.
+   */
   const joined = (separator: string): string => `${head === '' ? '/' : head}${separator}${last}`;
   return {
     'letter case': [swapCase(base), `${head}/${swapCase(last)}`, `/${swapCase(first)}${below}`, swap(swapCase(letter))],
@@ -218,7 +222,7 @@ export function pathAbove({ path }: KnownPath): string {
   return base.slice(0, base.lastIndexOf('/')) || '/';
 }
 
-/** `query` belongs behind the path and before a fragment; a canary with a query of its own gets it as a further one. */
+/** Puts `query` behind the path and before a fragment. A canary with a query of its own gets it as a further one. */
 export function withQuery(spelling: string, query: string): string {
   if (query === '') return spelling;
   const mark = spelling.indexOf('#');

@@ -19,7 +19,7 @@ type MethodDeed = { readonly method: string; readonly status: number | undefined
 
 export type PathReport = {
   readonly known: KnownPath;
-  /** What came of the first question. */
+  /** Response to the first request. */
   readonly first: ProbeResponse;
   readonly unknownStatus: number | undefined;
   readonly told:
@@ -80,7 +80,7 @@ export async function probePath(asked: KnownPath, probe: PathProbe): Promise<Pat
   return { ...report, known, told: { ok: true, asked: spelled, methods } };
 }
 
-/** What the path above a parameter answers, as if it were the answer to the parameter left empty. */
+/** Asks for the path above a parameter, as if the parameter were left empty. */
 async function getAbove(known: KnownPath, get: (target: string) => Promise<Sample>): Promise<Sample> {
   const { answer } = await get(pathAbove(known) + known.query);
   return { target: `${pathAbove(known)}/${known.query}`, answer };
@@ -119,7 +119,7 @@ function isAlike(method: string, sample: Sample, baseline: Parameters<typeof jud
   return counts(deed);
 }
 
-/** `run` for every item, at most `places` at once; results in the order of the items. */
+/** Runs `run` for every item, at most `places` at once; the results keep the order of the items. */
 async function inParallel<T, R>(
   items: readonly T[],
   places: number,

@@ -24,12 +24,12 @@ export type ProfileGroup = {
 };
 
 export type Judgement = {
-  /** The most permissive first. */
+  /** Groups of safe profiles, the most permissive first. */
   readonly safe: readonly ProfileGroup[];
   /** No spelling got around these, but they leave out a rule about parameters, and no path with a parameter was asked. */
   readonly unproven: readonly ProfileGroup[];
   readonly unsafe: readonly ProfileGroup[];
-  /** Per folding rule the spellings that only this rule catches. */
+  /** Spellings that only one folding rule catches, for each rule that is needed. */
   readonly needs: readonly { readonly rule: keyof PathFolding; readonly because: readonly Leak[] }[];
   /** Rules that nothing was asked about. */
   readonly unasked: readonly (keyof PathFolding)[];
@@ -38,9 +38,9 @@ export type Judgement = {
 
 type Recommendation = {
   readonly profile: ProfileName;
-  /** Others that fold exactly as it does. */
+  /** Other profiles that fold exactly as this one does. */
   readonly alike: readonly ProfileName[];
-  /** What `keep` would let through, under this profile. */
+  /** Leaks under this profile if encoded slashes are kept (`keep`). */
   readonly keepEncodedSlashes: readonly Leak[];
   readonly keepDoubleSlashes: readonly Leak[];
 };
@@ -94,7 +94,7 @@ function leaksOf({ known, told }: PathReport, paths: PathOptions, host: string):
   const reaching = new Set(told.asked.filter(({ deed }) => counts(deed)).map(({ target }) => target));
   return told.asked.flatMap(({ target }) => {
     const treatment = treat(target);
-    // Both spellings count: the one that was asked, and the one that Tollgate would make of it.
+    // Two spellings count: the one that was sent, and the one that Tollgate would make of it.
     const leaks = treatment.kind === 'forwards' && (reaching.has(target) || reaching.has(treatment.target));
     return leaks ? [{ target, path: known.path }] : [];
   });

@@ -39,7 +39,7 @@ function weaker({ safe, unproven, recommended }: Judgement): string[] {
   return [`    #   or ${first.names.join(', ')}, once a --path that ends in an id was asked as well`];
 }
 
-/** The first few of `targets`, and how many more there are. */
+/** Lists the first few of `targets`, and says how many more there are. */
 export function some(targets: readonly string[]): string {
   const shown = targets.slice(0, 3).join('  ');
   return targets.length > 3 ? `${shown}  and ${targets.length - 3} more` : shown;

@@ -21,7 +21,7 @@ export type ProbeReport = {
   readonly all: boolean;
 };
 
-/** What a folding rule is called; one that is not listed is called as in the code. */
+/** Names of folding rules in the report; a rule that is not listed has its name in the code. */
 const RULES: ReadonlyMap<string, string> = new Map([
   ['letterCase', 'letter case'],
   ['compatibility', 'look-alike letters'],
@@ -194,7 +194,7 @@ function folding({ needs, unasked }: Judgement): string[] {
   ];
 }
 
-/** Where the two read a spelling differently, none of it a way around. */
+/** Lists spellings that upstream and Tollgate read differently, none of them a way around. */
 function differences({ reports, judgement, host }: ProbeReport): string[] {
   const corrected: string[] = [];
   const costly: string[] = [];

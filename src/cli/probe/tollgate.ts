@@ -27,7 +27,7 @@ type Treat = (target: string) => Treatment;
 const TARGET_LIMIT = 8192;
 const METHODS = allowedMethods();
 
-/** Encoded slashes and double slashes as they are by default. */
+/** Default treatment of encoded slashes and double slashes. */
 const DEFAULT_PATHS = { encodedSlashes: 'refuse', doubleSlashes: 'merge' } as const;
 
 /** The path that was named, in the one spelling in which Tollgate forwards it, or what is wrong with it. */
@@ -55,7 +55,7 @@ export function pathsWithout(rule: keyof PathFolding): PathOptions {
   return { ...DEFAULT_PATHS, folding: { ...FULL_FOLDING, [rule]: false } };
 }
 
-/** How Tollgate treats a GET under `paths` when exactly the pattern of `known` is protected. */
+/** Says how Tollgate treats a GET under `paths` if exactly the pattern of `known` is protected. */
 export function treatmentUnder(paths: PathOptions, known: KnownPath, host: string): Treat {
   const snapshot = compileSnapshot({ registryId: 'probe', revision: 0, routes: [routeFor(known)] }, paths);
   const options = targetOptions(paths);

@@ -2,7 +2,7 @@
 // for. A redirect is one if it leads to another API, because the link may be what was sold. A response that cannot be
 // judged is charged. The request's own Host decides nothing: its sender chose it.
 
-/** `host:port` of everything that is this API; undefined if nothing says under which names clients reach it. */
+/** Authorities (`host:port`) of this API; undefined if nothing says under which names clients reach it. */
 export type OwnAuthorities = ReadonlySet<string> | undefined;
 
 type ApiNames = {
@@ -21,7 +21,7 @@ export function ownAuthorities({ publicUrl, hosts, upstream }: ApiNames): OwnAut
   return own;
 }
 
-/** `headers`: the upstream's, flat name, value pairs. */
+/** Whether a response is charged for. `headers` are the upstream's, flat name, value pairs. */
 export function isCharged(status: number, headers: readonly string[], own: OwnAuthorities): boolean {
   if (status === 101 || status === 304 || (status >= 200 && status < 300)) return true;
   if (status < 300 || status >= 400) return false;
@@ -44,7 +44,7 @@ function leadsAway(location: string, own: OwnAuthorities): boolean {
   const absolute = scheme === undefined ? `http:${authority}` : authority;
   if (!URL.canParse(absolute)) return true;
   const url = new URL(absolute);
-  // Without a scheme it is the one that the client came with, which only it knows.
+  // A location without a scheme has the client's, which only the client knows: any default port counts.
   if (scheme === undefined && port === undefined)
     return !DEFAULT_PORTS.some((each) => own.has(`${url.hostname}:${each}`));
   return !own.has(authorityOf(url));

@@ -18,7 +18,10 @@ type DelivererDeps = {
   readonly keepResponseBytes: number;
 };
 
-/** `ask`: this time the upstream's response is the one that was paid for; `answered`: it gave one before. */
+/**
+ * Part of the upstream in a delivery. `ask`: this time its response is the one that was paid for; `answered`: it gave
+ * one before.
+ */
 type Upstream = 'ask' | 'answered';
 
 export type Deliverer = {
@@ -124,7 +127,7 @@ function eventOfGone(gone: ClientAbort, upstream: Upstream): ChargeEvent {
   return undelivered('answer_lost', headSent);
 }
 
-/** `status`: the one that the client got, or would have got. */
+/** Event of an upstream that failed. `status` is the one that the client got, or would have got. */
 function upstreamFailed(status: number, headSent: boolean): ChargeEvent {
   return { kind: 'undelivered', because: 'upstream_failed', headSent, status };
 }

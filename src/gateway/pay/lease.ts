@@ -34,12 +34,15 @@ export const LEASE_MS = 10_000;
 /** Renewals within the length of a lease: two of them may be lost. */
 const RENEWALS = 10 / 3;
 
-/** `since`: it is ours from then on for a lease at least. `holder`: the request that asked for it last, `askedAt`. */
+/**
+ * Charge that this process leases. `since` is the time from which it is ours for a lease at least; `holder` is the
+ * request that asked for it last, at `askedAt`.
+ */
 type LeasedCharge = { requests: number; renew: boolean; since: number; holder: Lease | undefined; askedAt: number };
 
 export function createLeases({ ledger, schedule, newId, monotonic, leaseMs }: LeaseOptions): Leases {
   const { run } = ledger;
-  /** How many requests work on a charge: one, and two for the moment in which it changes hands within this process. */
+  /** Charges by id. One request works on each; two for the moment in which it changes hands within this process. */
   const kept = new Map<string, LeasedCharge>();
   let running = false;
 
@@ -89,7 +92,7 @@ export function createLeases({ ledger, schedule, newId, monotonic, leaseMs }: Le
           return isOurs(chargeId, each).then((ours) => ours && each.holder === lease);
         },
       };
-      // Of two that were answered while this process stood still the one that asked later has it.
+      // Two requests may have been answered while this process stood still: the one that asked later has the lease.
       if (each.holder === undefined || since >= each.askedAt) {
         each.holder = lease;
         each.askedAt = since;

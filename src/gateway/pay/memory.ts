@@ -1,5 +1,5 @@
-// What this process remembers of payments, in memory alone: the responses that were paid for, while a client may need
-// one again, and which payments it has seen.
+// Memory of this process about payments, lost with it: the responses that were paid for, while a client may need one
+// again, and the payments it has seen.
 import type { PaymentKey } from '../../domain/payment/charge.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Schedule } from '../../host/clock.ts';
@@ -8,15 +8,15 @@ import type { OwnResponse } from '../../host/respond.ts';
 // Responses are kept for a client that leaves before the last byte, and for 60 s after it: that byte may be lost in a
 // buffer. All kept responses of a process share one limit. A response that does not fit is not kept.
 
-/** Bytes of kept responses in this process. */
+/** Budget in bytes for kept responses in this process. */
 export type ResponseMemory = {
-  /** False: they do not fit, and are not counted. */
+  /** Counts bytes; false if they do not fit, and then they are not counted. */
   readonly take: (bytes: number) => boolean;
   readonly give: (bytes: number) => void;
 };
 
 const MEMORY_BYTES = 64 * 1024 * 1024;
-/** What a response costs beside its bytes: resident memory, measured with 100,000 small ones. */
+/** Bytes that a response costs beside its body: resident memory, measured with 100,000 small ones. */
 const OVERHEAD_BYTES = 1800;
 
 export function createResponseMemory(maxBytes = MEMORY_BYTES): ResponseMemory {
@@ -33,7 +33,7 @@ export function createResponseMemory(maxBytes = MEMORY_BYTES): ResponseMemory {
   };
 }
 
-/** One response while it is collected and afterwards. Its last holder calls `drop`. */
+/** Response while it is collected and afterwards. Its last holder calls `drop`. */
 export class KeptResponse {
   private readonly memory: ResponseMemory;
   private bodyLeft: number;
@@ -43,7 +43,7 @@ export class KeptResponse {
   private pieces: Buffer[] = [];
   private state: 'kept' | 'dropped' = 'kept';
 
-  /** `limit`: of its body, in bytes. */
+  /** Starts empty; `limit` is the most bytes of the body. */
   constructor(memory: ResponseMemory, limit: number) {
     this.memory = memory;
     this.bodyLeft = limit;
@@ -53,7 +53,7 @@ export class KeptResponse {
     return this.state === 'kept';
   }
 
-  /** `headers`: as the client gets them. */
+  /** Takes the head of the response. `headers` are as the client gets them. */
   begin(status: number, headers: readonly string[]): void {
     this.status = status;
     this.headers = headers.filter((_, i) => !MADE_ANEW.has(headers[i - (i % 2)]?.toLowerCase() ?? ''));
@@ -69,7 +69,7 @@ export class KeptResponse {
     else if (this.count(chunk.length)) this.pieces.push(Buffer.from(chunk));
   }
 
-  /** Its whole: to be asked when nothing more comes. */
+  /** Returns the whole response; called when nothing more comes. */
   response(): OwnResponse {
     if (this.pieces.length !== 1) this.pieces = [Buffer.concat(this.pieces)];
     const [body = Buffer.alloc(0)] = this.pieces;
@@ -96,7 +96,7 @@ export class KeptResponse {
 /** A replay has its own. */
 const MADE_ANEW: ReadonlySet<string> = new Set(['content-length', 'x-request-id']);
 
-/** What a repeated request has to show. */
+/** Response that a repeated request gets, and what the request has to show for it. */
 export type Replay = { readonly response: OwnResponse; readonly chargeId: string; readonly routeId: string };
 
 /** Responses whose last byte was handed over, for as long as it may be lost behind that. */
@@ -115,7 +115,7 @@ type RememberedResponse = PresentedRequest & {
 };
 
 export function createReplays(schedule: Schedule, monotonic: () => number): Replays {
-  // In the order in which they were added, which is that in which they end.
+  // Responses in the order in which they were added, which is that in which they end.
   const remembered = new Map<string, RememberedResponse>();
   let waiting = false;
 
@@ -156,14 +156,17 @@ export function createReplays(schedule: Schedule, monotonic: () => number): Repl
 // claimed or refused.
 
 export type SeenPayments = {
-  /** False: never added. True for one that was added, and now and then for another: ask the ledger. */
+  /**
+   * Whether a payment may have been seen. False: it was never added. True: it was, or now and then looks like one that
+   * was, so ask the ledger.
+   */
   readonly has: (payment: PaymentKey) => boolean;
   readonly add: (payment: PaymentKey) => void;
 };
 
 /** Payments of one generation. Two are remembered: at 1,000 payments a second those of the last 17 to 33 minutes. */
 const CAPACITY = 1_000_000;
-/** With four bits set for each payment, two of a thousand others look the same when a generation is full. */
+/** Bits for each payment. Four are set, so two of a thousand others look the same when a generation is full. */
 const BITS_PER_PAYMENT = 16;
 /** Random if payers are well advised: 128 bits at its end are looked at. */
 const HEX = /[0-9a-f]{32}$/;
@@ -208,7 +211,7 @@ function holds(bits: Uint32Array, unique: string): boolean {
   return true;
 }
 
-/** 32 bits of it. */
+/** Reads 32 bits of a payment's unique part. */
 function partOf(unique: string, part: number): number {
   const from = unique.length - (PARTS - part) * PART_DIGITS;
   return Number.parseInt(unique.slice(from, from + PART_DIGITS), 16);

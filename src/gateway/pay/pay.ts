@@ -32,7 +32,7 @@ import { createRedeemer } from './redeemer.ts';
 import { createResumer, type Resumer } from './resumer.ts';
 import { createSettler, type Settler } from './settler.ts';
 
-/** `offer`: or why the route cannot be paid now. */
+/** Request that pays for a route. `offer` is a problem if the route cannot be paid now. */
 type PaymentRequest = {
   readonly route: Route;
   readonly offer: Offer | Problem;
@@ -41,7 +41,7 @@ type PaymentRequest = {
 };
 export type Pay = (payable: PaymentRequest, facts: RequestFacts) => Promise<PayOutcome>;
 
-/** What payments are taken with: `createPay` gives each of its parts what that part uses. */
+/** Dependencies of taking payments: `createPay` gives each of its parts what that part uses. */
 export type PayDeps = OwnResponses & {
   readonly rail: Rail;
   readonly ledger: Ledger;
@@ -64,15 +64,15 @@ export type PayOptions = {
   readonly keepResponseBytes: number;
   readonly maxUnsettledPerPayer: number;
   readonly ownAuthorities: OwnAuthorities;
-  /** How long an authorization must hold at least for the upstream to be asked before the settlement. */
+  /** Milliseconds that an authorization must still hold for the upstream to be asked before the settlement. */
   readonly enoughToServeFirstMs: number;
-  /** For how long a charge is ours without a word from us. */
+  /** Milliseconds for which a charge stays ours if we do not renew its lease. */
   readonly leaseMs: number;
   /** Services of a way, as configured now. */
   readonly services: (way: Way) => WayServices | undefined;
   /** Names a way's token and network, for people. */
   readonly nameOf: (way: Way) => string;
-  /** Whom a payer asks for what is owed. */
+  /** Contact of which a payer asks what is owed. */
   readonly support: string | undefined;
 };
 
@@ -150,7 +150,7 @@ async function answerFailed(
   const failed = problem('internal', 'Something went wrong here; the request was not forwarded.');
   const charge = await ledger.find(payment.presented.key).catch(() => undefined);
   if (charge === undefined || !isIdentical(charge, payment.shown)) return responses.refuse(payment, failed);
-  // Its lease runs on, but nothing works on it: a claim moved nothing.
+  // The charge keeps its lease, but nothing works on it: a claim moved nothing.
   return responses.refuseCharged(payment, charge, chargedOf(charge), failed);
 }
 
@@ -182,7 +182,7 @@ type ClaimAndServe = (
   mode: 'wanted' | 'look_first',
 ) => Promise<PayOutcome>;
 
-/** What a payment is judged with, up to its claim. */
+/** Dependencies of judging a payment, up to its claim. */
 type AttemptDeps = Pick<OwnResponses, 'demand' | 'quotes' | 'listingOf'> & {
   readonly rail: Pick<Rail, 'check'>;
   readonly verifyOnce: VerifyOnce;
@@ -224,7 +224,7 @@ async function attempt(deps: AttemptDeps, payment: Payment, credential: Credenti
   const verification = await asking;
   switch (verification.kind) {
     case 'valid':
-      // Nothing is claimed for a client that is not there.
+      // A client that left gets no claim.
       if (facts.left()) return { kind: 'gone', routeId: route.id };
       return claimAndServe(payment, agreement, credential, 'wanted');
     case 'refused':
@@ -241,7 +241,7 @@ async function attempt(deps: AttemptDeps, payment: Payment, credential: Credenti
   }
 }
 
-/** What a verified payment is claimed and served with. */
+/** Dependencies of claiming and serving a verified payment. */
 type ClaimDeps = {
   readonly rail: Pick<Rail, 'firstVia'>;
   readonly recorder: Recorder;
@@ -322,13 +322,14 @@ function isUsedUp({ reason }: Refusal): boolean {
   return reason.endsWith('nonce_already_used');
 }
 
-// What a payer agreed to: the quote that the payment names, or the route's price now. The claim is made of it.
+// The agreement with a payer is the quote that the payment names, or else the route's current price. The claim is made
+// of it.
 
-/** What of the quote differs from the request, for people; nothing of the credential. */
+/** Sentence for people about how the quote differs from the request; it holds nothing of the credential. */
 type QuoteMismatch = { readonly differs: string };
 type Agreement = {
   readonly offer: Offer;
-  /** As the route writes it, unless the quote holds another price than the route has by now. */
+  /** Price as the route writes it, unless the quote holds another price than the route has by now. */
   readonly price: string;
   readonly terms: RailOffer;
   readonly quote: Quote | undefined;

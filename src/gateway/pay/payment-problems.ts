@@ -25,10 +25,10 @@ const LONGEST_UNKNOWN_SECONDS = 30;
 
 type LeaseTimes = { readonly ledger: { readonly now: () => number }; readonly options: { readonly leaseMs: number } };
 
-/** Another request works on the payment. `charge`: as the ledger has it; undefined: it has none yet. */
+/** Problem of a payment on which another request works. `charge` is as the ledger has it, if it has one. */
 export function paymentInUse({ ledger, options }: LeaseTimes, charge: Charge | undefined): Problem {
   const restMs = (charge?.leaseUntil ?? 0) - ledger.now();
-  // Who is alive renews a third of the lease before it is over at the latest.
+  // A living owner renews its lease when a third of it is left at the latest.
   const overdue = restMs > 0 && restMs < options.leaseMs / 2;
   return paymentProblem(
     'payment_in_use',
@@ -43,7 +43,10 @@ export function settlementUnknown(charge: Charge): Problem {
   });
 }
 
-/** `networks`: where the same request could be paid now. `retryAfterMs`: when a facilitator is asked again, if known. */
+/**
+ * Problem of a facilitator that cannot be used. `networks` are those on which the same request can be paid now;
+ * `retryAfterMs` is when a facilitator is asked again, if known.
+ */
 export function facilitatorUnavailable(
   what: 'verified' | 'settled',
   networks: readonly string[],

@@ -35,9 +35,12 @@ export type PaymentResponses = {
     reason: 'quote_already_used' | 'payment_already_used',
     charge?: Charge,
   ) => ResponseOutcome;
-  /** Another request works on the charge; undefined: it verifies another spelling of the payment. */
+  /** Refuses: another request works on the charge, or, if there is none, verifies another spelling of the payment. */
   readonly inUse: (payment: Payment, charge: Charge | undefined) => ResponseOutcome;
-  /** This process stood still, or the ledger was away, for longer than the lease: another request may be answered by now. */
+  /**
+   * Refuses after this process stood still, or the ledger was away, for longer than the lease: another request may be
+   * answered by now.
+   */
   readonly takenOver: (payment: Payment, charge: Charge, lease: Lease) => ResponseOutcome;
   /** The request lost its charge before it settled it: to another request, or because the ledger is away. */
   readonly lost: (payment: Payment, charge: Charge, because: 'taken_over' | 'ledger') => ResponseOutcome;

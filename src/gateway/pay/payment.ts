@@ -1,4 +1,4 @@
-// One payment on its way, and the types that its steps share.
+// State of one payment while its request is handled, and the types that its steps share.
 import type { Charge, Claim } from '../../domain/payment/charge.ts';
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Offer, Receiver } from '../../domain/payment/offer.ts';
@@ -7,14 +7,14 @@ import type { Route } from '../../domain/routing/route.ts';
 import type { GoneOutcome, PaidOutcome, RequestFacts, ResponseOutcome } from '../outcome.ts';
 import type { PresentedPayment } from '../rails/rail.ts';
 
-/** One payment on its way. */
+/** Payment of one request. */
 export type Payment = {
   readonly route: Route;
-  /** What the route costs now, or why it cannot be paid now: what was paid for before is served all the same. */
+  /** Current price of the route, or why it cannot be paid now; what was paid for before is served all the same. */
   readonly offer: Offer | Problem;
   readonly presented: PresentedPayment;
   readonly facts: RequestFacts;
-  /** What the ledger asks of a request that presents a payment again. */
+  /** Facts that the ledger compares if a request presents a payment again. */
   readonly shown: PresentedRequest;
   readonly customerId: string | undefined;
   /** Names this request to the ledger. */

@@ -85,7 +85,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   };
 }
 
-/** How long a problem is held back until the ledger has what it says. */
+/** Milliseconds for which a problem is held back until the ledger has what it says. */
 const WRITTEN_MS = 2_000;
 
 async function changeTwice(
@@ -194,7 +194,7 @@ async function giveBackLater(deps: RecorderDeps, payment: PaymentOwner): Promise
 // credential, never a kept answer. The ledger is the truth: the writer of a settlement tells it once, and a process that is
 // killed in between leaves it out.
 
-/** How a presented payment ended. */
+/** Results of a presented payment. */
 type PaymentResult =
   | 'settled'
   | 'delivered'
@@ -210,9 +210,9 @@ type PaymentResult =
   | 'unavailable';
 
 export type ChargeLog = {
-  /** `by`: the change that made `charge` what it is. */
+  /** Reports a change of a charge. `by` is the change that made `charge` what it is. */
   readonly changed: (charge: Charge, by: ChargeEvent['kind'] | 'claimed') => void;
-  /** `network`: of the way that was chosen, CAIP-2. */
+  /** Counts the result of a presented payment. `network` is that of the way that was chosen, CAIP-2. */
   readonly counted: (routeId: string, result: PaymentResult, network: string | undefined) => void;
 };
 
@@ -302,7 +302,7 @@ function describe(charge: Charge, by: ChargeEvent['kind'] | 'claimed'): Readonly
     reason: reason ?? undefined,
     attempts: attempts > 0 ? attempts : undefined,
     undelivered: charge.undelivered ?? undefined,
-    // By the clock that wrote it.
+    // The clock that wrote the charge judges what is owed.
     owed: owedBecauseOf(charge, charge.updatedAt),
   };
 }

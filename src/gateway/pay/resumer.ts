@@ -29,7 +29,7 @@ type ResumerDeps = TermsDeps & {
   readonly leaseMs: number;
 };
 
-/** What the terms of a known charge are read from. */
+/** Dependencies of reading the terms of a known charge. */
 type TermsDeps = {
   readonly clock: Clock;
   /** Whether services of a way are configured now. */
@@ -92,7 +92,7 @@ async function goOn(deps: ResumerDeps, payment: Payment, charge: Charge, lease: 
       const search = seen.kind === 'open' ? seen.search : null;
       const terms = seen.kind === 'open' && seen.used ? undefined : termsOf(deps, payment, charge);
       const away = terms === undefined ? undefined : await payment.facts.connect();
-      // Used up before this claim, and by what is not known: it may have been paid to us.
+      // An authorization that something unknown used up before this claim may have been paid to us.
       const isOpen = charge.attempts > 0 || seen.kind === 'open';
       if (away !== undefined && isOpen) {
         if (search !== null) void writeLook(charge, Promise.resolve(seen));
@@ -129,7 +129,7 @@ function termsOf(
     way,
     amount,
     description: describeRoute(route),
-    // This request is the one that was charged, by its method and target.
+    // The resource is this request's: its method and target are those that were charged.
     resource: facts.publicOrigin + facts.path,
     listing: listingOf?.(route, facts.method, facts.path),
   };

@@ -19,7 +19,7 @@ import { refusedReceipt, type PaymentResponses } from './payment-responses.ts';
 import type { Recorder } from './recorder.ts';
 import type { Redeem } from './redeemer.ts';
 
-/** What one attempt to settle needs. */
+/** Dependencies of one attempt to settle. */
 type AttemptDeps = {
   readonly rail: Pick<Rail, 'settle' | 'receiptHeader'>;
   readonly recorder: Recorder;
@@ -186,7 +186,7 @@ function forwardAndSettle(
     route: payment.route,
     customerId: payment.customerId,
     settles: 'before_response',
-    // Not paid yet: a client that leaves takes the request with it.
+    // A client that leaves takes the request with it: it has not paid yet.
     keep: undefined,
     beforeResponse: ({ status, headers }) => {
       if (isCharged(status, headers, ownAuthorities)) return settle();
@@ -271,25 +271,28 @@ function unsettled(
   }
 }
 
-// One attempt to settle a claimed charge, and the ways in which it can end. The ledger knows which facilitator is asked
-// before it is asked. So a restart knows that a settlement may have been sent. A charge without a certain end stays
-// `settling`, until the chain or the payer's next request ends it. Nothing is sent for a client that left.
+// One attempt to settle a claimed charge, and its possible ends. The ledger knows which facilitator is asked before it
+// is asked. So a restart knows that a settlement may have been sent. A charge without a certain end stays `settling`,
+// until the chain or the payer's next request ends it. Nothing is sent for a client that left.
 
 type SettleEnd =
   | { readonly kind: 'settled'; readonly charge: Charge; readonly receipt: Receipt }
   | { readonly kind: 'refused'; readonly receipt: Receipt }
   /** The money may have moved, or may yet. `recorded`: the charge has no owner from then on. */
   | { readonly kind: 'unknown'; readonly charge: Charge; readonly recorded?: Promise<unknown> }
-  /** Nothing was sent that could move money, and nothing will be for this request. */
+  /** No request that could move money was sent, and none will be for this request. */
   | { readonly kind: 'not_carried_out'; readonly retryAfterMs: number | undefined }
   /** No facilitator takes such a payment: nothing was sent. */
   | { readonly kind: 'declined'; readonly refusal: Refusal }
   /** The client left: nothing was sent. */
   | { readonly kind: 'left' }
-  /** Another request owns the charge by now, or the ledger is away: nothing was sent by us. */
+  /** Loss of the charge: another request owns it by now, or the ledger is away. We sent nothing. */
   | { readonly kind: 'lost'; readonly because: 'taken_over' | 'ledger' };
 
-/** `collect`: the upstream's response, which cannot be had twice, to be kept with the charge should its end not be known. */
+/**
+ * Settles a charge. `collect` gets the upstream's response, which cannot be had twice, to be kept with the charge if
+ * its end is not known.
+ */
 async function settleCharge(
   { rail, recorder, log, leaseMs }: AttemptDeps,
   payment: Payment,
@@ -327,7 +330,7 @@ async function settleCharge(
       const settled = await recorder.changeTwice(payment, charge.id, event, changeId);
       if (settled !== 'unavailable' && settled.kind === 'ok')
         return { kind: 'settled', charge: settled.charge, receipt: settledReceipt(presented.key, amount, transaction) };
-      // Settled, and the ledger does not hold it: serving now and again once it is found would be twice.
+      // The ledger does not hold this settlement. Serving now would serve twice once the ledger finds it.
       log.error('a settlement could not be recorded', { charge_id: charge.id, transaction });
       if (settled === 'unavailable')
         void recorder.changeUntilWritten(payment, charge.id, { ...event, leaseMs: 0 }, changeId);

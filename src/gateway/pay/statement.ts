@@ -18,7 +18,7 @@ export type StatementDeps = {
     readonly services: (way: Way) => WayServices | undefined;
     /** Names a way's token and network, for people. */
     readonly nameOf: (way: Way) => string;
-    /** Whom a payer asks for what is owed. */
+    /** Contact of which a payer asks what is owed. */
     readonly support: string | undefined;
   };
 };
@@ -89,7 +89,7 @@ function statePaid({ ledger, options }: StatementDeps, charge: Charge, money: st
     return { detail: `${paid} It was refunded at ${refunded}.`, members: { owed: false }, retryAfter: undefined };
   }
   if (charge.state === 'delivered') return { detail: paid, members: { owed: false }, retryAfter: undefined };
-  // Its own request has ended: what its lease says of it is past.
+  // The charge's own request has ended, so its lease does not count any more.
   const isOwed = owedBecauseOf({ ...charge, owner: null, leaseUntil: 0 }, now) !== undefined;
   if (!isOwed) return { detail: paid, members: { owed: false }, retryAfter: undefined };
   const { support } = options;
@@ -101,7 +101,7 @@ function statePaid({ ledger, options }: StatementDeps, charge: Charge, money: st
   };
 }
 
-/** When a payment without a known end has ended for good, milliseconds since the epoch. */
+/** Time, in milliseconds since the epoch, by which a payment without a known end has ended for good. */
 function unknownUntil({ options }: StatementDeps, charge: Charge): number {
   const services = options.services(charge.way);
   const deadAfterMs = services === undefined || services.rpcPublic ? DEAD_AFTER_MS.public : DEAD_AFTER_MS.own;

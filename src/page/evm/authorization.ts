@@ -1,4 +1,4 @@
-// What is signed for a payment on an EVM chain, an EIP-3009 authorization as EIP-712 typed data, and the credential that
+// Data that a payer signs on an EVM chain: an EIP-3009 authorization as EIP-712 typed data, and the credential that
 // carries it (x402 version 2, scheme `exact`).
 import type { Accept } from '../required.ts';
 
@@ -14,7 +14,7 @@ type TransferAuthorization = {
 /** Clocks of chains and servers may be behind. */
 const EARLIER_SECONDS = 600;
 
-/** `random`: 32 bytes. */
+/** Makes the authorization of a payment. `random` is 32 bytes. */
 export function authorize(accept: Accept, from: string, nowMs: number, random: Uint8Array): TransferAuthorization {
   const now = Math.floor(nowMs / 1000);
   return {
@@ -27,7 +27,7 @@ export function authorize(accept: Accept, from: string, nowMs: number, random: U
   };
 }
 
-/** Each is its name and its type. */
+/** Lists fields of typed data, each written as its name and its type. */
 function fields(...written: readonly string[]): readonly object[] {
   return written.map((each) => {
     const [name, type] = each.split(' ');
@@ -35,7 +35,7 @@ function fields(...written: readonly string[]): readonly object[] {
   });
 }
 
-/** For eth_signTypedData_v4. */
+/** Writes the typed data for `eth_signTypedData_v4`. */
 export function typedData({ asset, extra }: Accept, chainId: number, message: TransferAuthorization): string {
   return JSON.stringify({
     types: {
@@ -64,7 +64,7 @@ export function credential(accepted: Accept, authorization: TransferAuthorizatio
   return btoa(String.fromCharCode(...bytes));
 }
 
-/** Some wallets write 0 and 1 where contracts read 27 and 28. */
+/** Corrects the last byte of a signature: some wallets write 0 and 1, and contracts read 27 and 28. */
 function withRecovery(signature: string): string {
   if (!/^0x[0-9a-f]{128}0[01]$/i.test(signature)) return signature;
   return signature.slice(0, -2) + (signature.endsWith('0') ? '1b' : '1c');

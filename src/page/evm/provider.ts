@@ -44,7 +44,7 @@ export function findProviders(found: (wallets: readonly FoundWallet[]) => void):
   setTimeout(addOld, ANNOUNCE_MS);
 }
 
-/** For so long wallets may announce themselves before an older one is asked. */
+/** Milliseconds for wallets to announce themselves before an older one is asked. */
 const ANNOUNCE_MS = 200;
 
 function isProvider(value: unknown): value is Provider {
@@ -78,7 +78,7 @@ type ProviderError = {
 
 function kindOf(error: unknown): FaultKind {
   const { code, data } = (typeof error === 'object' && error !== null ? error : {}) as ProviderError;
-  // Some wallets wrap what they mean.
+  // Some wallets wrap their error in another one.
   return KINDS.get(data?.originalError?.code) ?? KINDS.get(code) ?? 'other';
 }
 

@@ -66,7 +66,7 @@ async function switchTo(provider: Provider, { way }: PricedWay): Promise<void> {
   }
 }
 
-/** All ways that the page has are of these chains. */
+/** Number of an EVM chain; every way that this page can pay is on one. */
 function chainIdOf(network: string): number {
   return Number(network.replace('eip155:', ''));
 }

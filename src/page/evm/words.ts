@@ -1,5 +1,4 @@
-// What facilitators' words about a payment on an EVM chain mean to people.
-// Source: the `exact` scheme of x402.
+// Meanings for people of facilitators' words about a payment on an EVM chain. Source: the `exact` scheme of x402.
 
 export type RefusalCause = 'too_little' | 'expired' | 'too_early' | 'signature' | 'undeployed' | 'other';
 
