@@ -12,7 +12,7 @@ import { observePossible } from './compose/readiness.ts';
 import { startRegistry, type RegistryPart } from './compose/registry.ts';
 import { applyConfig } from './compose/restart-settings.ts';
 import { checkServices, type ServicesCheck } from './compose/services-check.ts';
-import type { AroundParts } from './compose/served-proxy.ts';
+import type { PartWrappers } from './compose/served-proxy.ts';
 import { createSettings, type Settings } from './compose/settings.ts';
 import { answerWhy } from './compose/why-answer.ts';
 import type { Config } from './config/config.ts';
@@ -27,7 +27,7 @@ import type { WorkerPlan } from './host/worker-count.ts';
 import type { WhyReport } from './registry/charges/charge-schemas.ts';
 import { formatListen } from './config/addresses.ts';
 
-export type TollgateDeps = AroundParts & {
+export type TollgateDeps = PartWrappers & {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;

@@ -5,11 +5,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { AroundPage } from '../compose/proxy.ts';
+import type { PageWrapper } from '../compose/proxy.ts';
 import { RUNNING_FILE } from '../config/data-folder.ts';
 import { readRoute, ROUTE_ADVICE } from '../config/quick.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
-import { createLog, type Log, type RenderLog } from '../host/log.ts';
+import { createLog, type Log, type LogRenderer } from '../host/log.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { messageOf } from '../host/error-message.ts';
@@ -77,7 +77,7 @@ type DemoPayment = {
   /** Whether `npm run pay` can pay: it has a purse for each way, on a chain of this machine. */
   readonly payable: boolean;
   /** Puts a wallet with test money into the page for people. */
-  readonly aroundPage?: AroundPage;
+  readonly aroundPage?: PageWrapper;
   /** Called with the address of the proxy once it listens. */
   readonly onListening?: (proxy: string) => void;
 };
@@ -210,7 +210,7 @@ function readPort(text: string | undefined): number | undefined {
 }
 
 /** Whether a log entry is one that people watch a demo for: a request, a payment or a failure. */
-function isTraffic({ level, msg }: Parameters<RenderLog>[0]): boolean {
+function isTraffic({ level, msg }: Parameters<LogRenderer>[0]): boolean {
   return level !== 'info' || msg === 'request' || msg.startsWith('charge');
 }
 

@@ -1,6 +1,6 @@
 // A log line for people: time, what happened, to whom. Requests and charges read as sentences, everything else as its
 // message and its fields. No value can end its line, move the cursor or turn the text around.
-import type { LogEntry, LogLevel, RenderLog } from '../host/log.ts';
+import type { LogEntry, LogLevel, LogRenderer } from '../host/log.ts';
 import { shortId } from '../domain/payment/quote.ts';
 import type { Io } from './command.ts';
 
@@ -21,7 +21,7 @@ export function takesColors({ terminal, env }: Pick<Io, 'terminal' | 'env'>): bo
   return terminal.shown && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
 }
 
-export function createTextLog(colors: boolean): RenderLog {
+export function createTextLog(colors: boolean): LogRenderer {
   const paint: Paint = colors ? (color, text) => `\u001b[${CODES[color]}m${text}\u001b[0m` : (_color, text) => text;
   return ({ at, level, msg, fields }) => `${paint('dim', timeOf(at))}  ${describe(level, msg, fields, paint)}\n`;
 }

@@ -24,7 +24,7 @@ import type { SidecarLedger } from './sidecar-ledger.ts';
 import { observeLoad, observeStore, observeStoreUp } from './store-metrics.ts';
 import type * as SyncPart from './sync.ts';
 import { notShownWarnings } from './way-warnings.ts';
-import type { FindRefusals, WhyLedgers } from './why.ts';
+import type { RefusalFinder, WhyLedgers } from './why.ts';
 
 type RunningSync = Awaited<ReturnType<typeof SyncPart.startSync>>;
 
@@ -42,7 +42,7 @@ export type Gateway = {
   /** Ledgers for `why`; undefined in the process of the registry, and if nothing writes charges down. */
   readonly ledgers: WhyLedgers | undefined;
   /** Finds refusals in all processes of the proxy. */
-  readonly findRefusals: FindRefusals;
+  readonly findRefusals: RefusalFinder;
   /** The text of a scrape, of all processes of the proxy. */
   readonly metricsText: Metrics['text'];
   /** Resolves when all processes that begin with the listeners have started; rejects with a sentence. */

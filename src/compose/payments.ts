@@ -8,7 +8,7 @@ import type { OwnResponses } from '../gateway/outcome.ts';
 import { createLeases, LEASE_MS, type Leases } from '../gateway/pay/lease.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/recorder.ts';
 import { createReplays, createResponseMemory, createSeenPayments, type SeenPayments } from '../gateway/pay/memory.ts';
-import { createPay, type Pay, type PayDeps, type PayOptions } from '../gateway/pay/pay.ts';
+import { createPay, type PaymentHandler, type PayDeps, type PayOptions } from '../gateway/pay/pay.ts';
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
 import { createSettleModes, enoughToServeFirst } from '../gateway/pay/settler.ts';
 import type { SettleModes } from '../gateway/pay/payment.ts';
@@ -26,7 +26,7 @@ import type { Settings } from './settings.ts';
 
 /** The ledger that payments are written into, and the rail that settles them. */
 type PaymentPorts = { readonly ledger: Ledger; readonly rail: Rail };
-export type AroundPayments = (ports: PaymentPorts) => PaymentPorts;
+export type PaymentsWrapper = (ports: PaymentPorts) => PaymentPorts;
 
 type RailsDeps = {
   readonly settings: Settings;
@@ -43,13 +43,13 @@ type PaymentsDeps = RailsDeps & {
   readonly rails: Rails;
   /** Names a route in metrics. */
   readonly routeLabel: (id: string) => string;
-  readonly aroundPayments?: AroundPayments | undefined;
+  readonly aroundPayments?: PaymentsWrapper | undefined;
   /** Says that another process looks at charges without an end, and counts them. */
   readonly takesOnly?: boolean;
 };
 
 export type Payments = {
-  readonly payFor: (config: Config) => (answers: OwnResponses) => Pay;
+  readonly payFor: (config: Config) => (answers: OwnResponses) => PaymentHandler;
   readonly facilitators: FacilitatorState;
   readonly close: () => Promise<void>;
 };
@@ -119,7 +119,7 @@ function payWith(
   { charges, proxy, page }: Config,
   running: Settings,
   { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
-): (answers: OwnResponses) => Pay {
+): (answers: OwnResponses) => PaymentHandler {
   if (proxy === undefined) throw new Error('only a proxy takes payments');
   const upstream = new URL(proxy.upstream.origin);
   const options: PayOptions = {

@@ -10,7 +10,7 @@ import { createAdmission } from '../gateway/admission.ts';
 import { createClientSemaphores } from '../gateway/client-semaphores.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
-import type { Pay } from '../gateway/pay/pay.ts';
+import type { PaymentHandler } from '../gateway/pay/pay.ts';
 import { createPage, type Page } from '../gateway/page/document.ts';
 import { createPaywall } from '../gateway/paywall.ts';
 import { createPublicDocuments, type PublicationInForce } from '../gateway/public-documents.ts';
@@ -39,13 +39,13 @@ export type ProxyPart = Part & {
 export type OwnProxyPart = ProxyPart & { readonly listener: Listener };
 
 /** Wrapper of the page, from the program that starts it: no configuration can give it. */
-export type AroundPage = (page: Page) => Page;
+export type PageWrapper = (page: Page) => Page;
 
 type ProxyDeps = {
   readonly current: CurrentSnapshot;
   readonly telemetry: Telemetry;
   /** Makes payments under a configuration; undefined if nothing could write them down. */
-  readonly payFor: ((config: Config) => (answers: OwnResponses) => Pay) | undefined;
+  readonly payFor: ((config: Config) => (answers: OwnResponses) => PaymentHandler) | undefined;
   /** Rails write ways to pay in a 402, and say in which order. */
   readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
   /** Publication of what is sold. */
@@ -53,7 +53,7 @@ type ProxyDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
-  readonly aroundPage?: AroundPage | undefined;
+  readonly aroundPage?: PageWrapper | undefined;
 };
 
 /** Connections to the upstream at most; further requests wait for one. */

@@ -14,10 +14,10 @@ import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { Closers } from './closers.ts';
-import { startPayments, startRails, type AroundPayments } from './payments.ts';
-import { startProxy, type AroundPage, type OwnProxyPart } from './proxy.ts';
+import { startPayments, startRails, type PaymentsWrapper } from './payments.ts';
+import { startProxy, type PageWrapper, type OwnProxyPart } from './proxy.ts';
 import type { Settings } from './settings.ts';
-import type { FindRefusals } from './why.ts';
+import type { RefusalFinder } from './why.ts';
 
 /** Ledger and reports that charges are written to. */
 type ChargeBooks = {
@@ -33,14 +33,14 @@ type ChargeBooks = {
 type Publicity = { readonly listed: Discovery | undefined; readonly published: PublicationInForce };
 
 /** Wrappers that the program that starts a Tollgate puts around parts of it: no configuration can. */
-export type AroundParts = {
+export type PartWrappers = {
   /** Put around the ledger and the rail. */
-  readonly aroundPayments?: AroundPayments | undefined;
+  readonly aroundPayments?: PaymentsWrapper | undefined;
   /** Put around the page for people. */
-  readonly aroundPage?: AroundPage | undefined;
+  readonly aroundPage?: PageWrapper | undefined;
 };
 
-export type ServedProxyDeps = AroundParts & {
+export type ServedProxyDeps = PartWrappers & {
   readonly settings: Settings;
   readonly current: CurrentSnapshot;
   readonly metrics: Metrics;
@@ -57,7 +57,7 @@ type ServedProxy = {
   readonly checks: readonly Check[];
   /** Whether somebody can be asked to settle a payment, as far as is known. */
   readonly isCallable: () => boolean;
-  readonly findRefusals: FindRefusals;
+  readonly findRefusals: RefusalFinder;
 };
 
 export function serveProxy(

@@ -6,7 +6,7 @@ import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import type { Clock } from '../host/clock.ts';
 import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import type { Settings } from './settings.ts';
-import type { FindRefusals, WhyLedgers } from './why.ts';
+import type { RefusalFinder, WhyLedgers } from './why.ts';
 
 type WhyDeps = {
   readonly settings: Settings;
@@ -15,7 +15,7 @@ type WhyDeps = {
   /** Ledgers; undefined if this process has none. */
   readonly ledgers: WhyLedgers | undefined;
   /** Finds refusals; undefined if no proxy runs here. */
-  readonly findRefusals: FindRefusals | undefined;
+  readonly findRefusals: RefusalFinder | undefined;
 };
 
 /** Says what became of the request or charge with `id`. */

@@ -10,7 +10,7 @@ import type { Clock } from '../host/clock.ts';
 import { viewCharge } from '../registry/charges/charge-view.ts';
 import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 
-export type FindRefusals = (id: string) => Promise<readonly RefusedRequest[]>;
+export type RefusalFinder = (id: string) => Promise<readonly RefusedRequest[]>;
 
 /** The ledger in which charges are looked for. */
 export type WhyLedgers = {
@@ -22,7 +22,7 @@ export type WhyLedgers = {
 
 export type WhyParts = WhyLedgers & {
   /** Finds the refusals that an id names; undefined if no proxy runs here. */
-  readonly refusals: FindRefusals | undefined;
+  readonly refusals: RefusalFinder | undefined;
   readonly quotes: Pick<Quotes, 'explain'>;
   readonly quoteTtlMs: number;
   readonly routeOf: (id: string) => Route | undefined;

@@ -9,7 +9,7 @@ import { createClientSemaphores, type ReleasePlace } from './client-semaphores.t
 import { createRefusalLimit } from './refusal-limit.ts';
 
 /** Admits a request; undefined: go on. A ReleasePlace is called once, when the payment was taken or refused. */
-type Admit = (verdict: Verdict, req: AddressedRequest) => Problem | ReleasePlace | undefined;
+type Admitter = (verdict: Verdict, req: AddressedRequest) => Problem | ReleasePlace | undefined;
 
 export type AdmissionOptions = {
   /** Requests that present a payment, at a time, until they are forwarded or answered. */
@@ -22,7 +22,7 @@ export type AdmissionOptions = {
 };
 
 export type Admission = {
-  readonly admit: Admit;
+  readonly admit: Admitter;
   /** A facilitator was asked about a payment of `req` and refused it. */
   readonly refused: (req: AddressedRequest) => void;
 };
@@ -64,7 +64,7 @@ export function createAdmission(
     };
   };
 
-  const admit: Admit = (verdict, req) => {
+  const admit: Admitter = (verdict, req) => {
     switch (verdict.kind) {
       case 'demand':
         return challengeLimit?.(clientGroup(req, trusts));

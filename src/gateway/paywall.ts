@@ -19,7 +19,7 @@ import type {
   RequestFacts,
 } from './outcome.ts';
 import type { Page } from './page/document.ts';
-import type { Pay } from './pay/pay.ts';
+import type { PaymentHandler } from './pay/pay.ts';
 
 export type Paywall = {
   /** A promise only if a payment is presented. */
@@ -31,7 +31,7 @@ export type Paywall = {
 
 type PaywallDeps = {
   /** Takes payments, with the answers that this paywall gives; undefined if there is no ledger to write them into. */
-  readonly createPay: (answers: OwnResponses) => Pay | undefined;
+  readonly createPay: (answers: OwnResponses) => PaymentHandler | undefined;
   readonly quotes: Quotes;
   /** Finds listings; undefined: nothing is listed. */
   readonly listingOf: ListingOf | undefined;

@@ -23,7 +23,7 @@ type ReconcileDeps = {
 };
 
 /** Begins a look at every charge that is due; resolves with the looks that are under way then, each by itself. */
-type Reconcile = () => Promise<readonly Promise<Charge>[]>;
+type ChargeReconciler = () => Promise<readonly Promise<Charge>[]>;
 
 /** A node is asked a few times a second at most: more looks at a time would only wait. */
 const LOOKS_AT_A_TIME = 20;
@@ -32,7 +32,7 @@ const LONGEST_PAUSE_MS = 300_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-export function createReconcile(deps: ReconcileDeps): Reconcile {
+export function createReconcile(deps: ReconcileDeps): ChargeReconciler {
   const looking = new Map<string, Promise<Charge>>();
   return async () => {
     const due = await deps.ledger.due(LOOKS_AT_A_TIME);

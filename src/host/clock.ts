@@ -72,7 +72,7 @@ export function makeUuid(random: Random): string {
 // processor anyway.
 
 /** Runs what it is given once. */
-type WhenIdle = (run: () => void) => void;
+type IdleScheduler = (run: () => void) => void;
 
 /** The event loop as far as it is looked at. */
 type Loop = {
@@ -91,7 +91,7 @@ const eventLoop: Loop = {
 };
 
 /** Makes a wait for an idle moment. `maxMs` bounds it while every turn of the loop brings events. */
-export function createWhenIdle(maxMs: number, { afterTurn, events, now }: Loop = eventLoop): WhenIdle {
+export function createWhenIdle(maxMs: number, { afterTurn, events, now }: Loop = eventLoop): IdleScheduler {
   return (run) => {
     const latest = now() + maxMs;
     let seen: number | undefined;

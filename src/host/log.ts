@@ -18,7 +18,7 @@ export type LogEntry = {
   readonly fields: ReadonlyMap<string, string>;
 };
 /** The line, its end included. */
-export type RenderLog = (entry: LogEntry) => string;
+export type LogRenderer = (entry: LogEntry) => string;
 
 const ORDER: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 const SECRET =
@@ -40,7 +40,7 @@ export function createLog(
   level: LogLevel | (() => LogLevel),
   write: (line: string, atOnce: boolean) => void,
   now: () => number,
-  render: () => RenderLog | undefined = () => undefined,
+  render: () => LogRenderer | undefined = () => undefined,
   worker?: number,
 ): Log {
   const threshold = typeof level === 'function' ? level : (): LogLevel => level;

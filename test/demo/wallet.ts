@@ -2,7 +2,7 @@
 // itself as wallets do (EIP-6963), asks before it signs, and has the demo's chain sign, which holds the key: there is none in
 // the page. The page of Tollgate itself neither holds it nor may connect to a chain.
 import { createHash } from 'node:crypto';
-import type { AroundPage } from '../../src/compose/proxy.ts';
+import type { PageWrapper } from '../../src/compose/proxy.ts';
 
 export type Wallet = {
   /** Its chain holds the key. */
@@ -13,7 +13,7 @@ export type Wallet = {
 const ICON =
   'data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path fill="%23b45309" d="M0 0h8v8H0z"/><path fill="%23fff" d="M2 2h4v1h-1.5v3h-1v-3h-1.5z"/></svg>';
 
-export function withWallet(wallet: Wallet): AroundPage {
+export function withWallet(wallet: Wallet): PageWrapper {
   const script = scriptOf(wallet);
   const hash = createHash('sha256').update(script).digest('base64');
   const loosen = (policy: string): string =>

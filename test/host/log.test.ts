@@ -1,7 +1,7 @@
 // A log line is JSON whatever its fields hold, never holds a secret, and lines of one turn leave together.
 import { describe, expect, test } from 'vitest';
 import { gatherLines } from '../../src/host/lines.ts';
-import { createLog, type LogFields, type RenderLog } from '../../src/host/log.ts';
+import { createLog, type LogFields, type LogRenderer } from '../../src/host/log.ts';
 
 const NOW = Date.UTC(2026, 10, 22, 1, 2, 3, 4);
 
@@ -116,7 +116,7 @@ describe('lines of one turn', () => {
 });
 
 describe('of several processes', () => {
-  function lineOfWorker(worker: number, fields: LogFields, msg = 'told', render?: RenderLog): string {
+  function lineOfWorker(worker: number, fields: LogFields, msg = 'told', render?: LogRenderer): string {
     let written = '';
     createLog(
       'info',
@@ -154,7 +154,7 @@ describe('of several processes', () => {
     ['a name', { ['n'.repeat(5000)]: 1 }],
     ['the message', {}, 'm'.repeat(5000)],
   ])('attack: %s is cut, and the line stays a line', (_, fields, msg) => {
-    const text: RenderLog = (entry) => `${entry.msg} ${[...entry.fields].flat().join(' ')}\n`;
+    const text: LogRenderer = (entry) => `${entry.msg} ${[...entry.fields].flat().join(' ')}\n`;
     const written = lineOfWorker(3, fields, msg);
     expect(Buffer.byteLength(written)).toBeLessThanOrEqual(4000);
     expect(JSON.parse(written)).toMatchObject({ level: 'info', worker: 3 });

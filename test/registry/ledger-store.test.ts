@@ -18,7 +18,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { createInterface } from 'node:readline';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { LedgerUnavailable, type PruneBefore } from '../../src/domain/payment/ledger.ts';
+import { LedgerUnavailable, type PruneTimes } from '../../src/domain/payment/ledger.ts';
 import { REDEEM_MS, type ClaimResult } from '../../src/domain/payment/claim-policy.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
@@ -431,7 +431,7 @@ describe('what is kept', () => {
     );
     if (how === 'delivered') await ledger.advance(claimOf(n).id, { kind: 'delivered', partial: false }, OPTIONS);
   };
-  const pruneBefore = (retention?: number): PruneBefore => {
+  const pruneBefore = (retention?: number): PruneTimes => {
     const now = Date.now() + offset;
     const closedMs = retention === undefined ? undefined : now - retention;
     return { closedMs, releasedMs: now - 2 * DAY, answersMs: now - REDEEM_MS };

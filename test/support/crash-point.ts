@@ -1,6 +1,6 @@
 // Stops the process dead at a named point of a charge's life (TOLLGATE_TEST_STOP_AT), so that a test can kill it right
 // there. Refused if NODE_ENV is production. What is on the disk at that point is what a crash would leave.
-import type { AroundPayments } from '../../src/compose/payments.ts';
+import type { PaymentsWrapper } from '../../src/compose/payments.ts';
 import type { Log } from '../../src/host/log.ts';
 
 /** `mid_body` stops nothing: the test holds the upstream's answer there. */
@@ -18,7 +18,7 @@ export type CrashPoint = (typeof CRASH_POINTS)[number];
 export function createCrashPoint(
   env: Readonly<Record<string, string | undefined>>,
   log: Log,
-): AroundPayments | undefined {
+): PaymentsWrapper | undefined {
   const wanted = env['TOLLGATE_TEST_STOP_AT'];
   if (wanted === undefined || wanted === '') return undefined;
   if (env['NODE_ENV'] === 'production')

@@ -22,7 +22,7 @@ export type Treatment =
   /** Free. `target`: what the upstream would get. */
   | { readonly kind: 'forwards'; readonly target: string };
 
-type Treat = (target: string) => Treatment;
+type PathTreatment = (target: string) => Treatment;
 
 const TARGET_LIMIT = 8192;
 const METHODS = allowedMethods();
@@ -56,7 +56,7 @@ export function pathsWithout(rule: keyof PathFolding): PathOptions {
 }
 
 /** Says how Tollgate treats a GET under `paths` if exactly the pattern of `known` is protected. */
-export function treatmentUnder(paths: PathOptions, known: KnownPath, host: string): Treat {
+export function treatmentUnder(paths: PathOptions, known: KnownPath, host: string): PathTreatment {
   const snapshot = compileSnapshot({ registryId: 'probe', revision: 0, routes: [routeFor(known)] }, paths);
   const options = targetOptions(paths);
   return (target) => {

@@ -31,7 +31,7 @@ import {
   type HandedPublication,
 } from './worker-bootstrap.ts';
 import { numberRoutes } from './worker-feed.ts';
-import { newestOf, type FindRefusals } from '../why.ts';
+import { newestOf, type RefusalFinder } from '../why.ts';
 import { createAsking } from './worker-questions.ts';
 import { sumMetrics } from './worker-metrics.ts';
 import { createWorkerReloads } from './worker-reloads.ts';
@@ -69,7 +69,7 @@ type WorkersPart = {
   /** Whether a worker says that it could have a payment settled. */
   readonly isCallable: () => boolean;
   /** Finds refusals in all workers that answer in time. */
-  readonly findRefusals: FindRefusals;
+  readonly findRefusals: RefusalFinder;
   /** The text of a scrape, of this process and all workers. */
   readonly metricsText: Metrics['text'];
   readonly allStarted: () => Promise<void>;

@@ -94,7 +94,7 @@ export function draftPublication(settings: PublicationSettings, owner: OwnerDocu
 export function publish(
   draft: PublicationDraft,
   routes: readonly Route[],
-  resolve: Resolve,
+  resolve: RouteLookup,
   isPayable: (route: Route) => boolean,
 ): MadePublication {
   for (const route of routes) draft.add(saleRouteOf(route, isPayable(route)));
@@ -108,10 +108,10 @@ export function saleRouteOf({ id, method, pattern, status }: Route, isPayable: b
   return { id, method, pattern, isActive: status === 'active', isPayable };
 }
 
-type Resolve = (method: string, path: string) => Resolution;
+type RouteLookup = (method: string, path: string) => Resolution;
 
 /** The active route that a request pays for. */
-export function winnerOf({ method, path }: SampleRequest, resolve: Resolve): Route | undefined {
+export function winnerOf({ method, path }: SampleRequest, resolve: RouteLookup): Route | undefined {
   const resolution = resolve(method, path);
   if (!resolution.ok || resolution.match.kind !== 'route') return undefined;
   const { route } = resolution.match;
@@ -166,11 +166,11 @@ function write(
 }
 
 /** The paths of ours that a route covers. */
-export function takenPaths(resolve: Resolve): readonly TakenPath[] {
+export function takenPaths(resolve: RouteLookup): readonly TakenPath[] {
   return [OPENAPI_PATH, LLMS_PATH].flatMap((path) => takenBy(path, resolve));
 }
 
-function takenBy(path: string, resolve: Resolve): readonly TakenPath[] {
+function takenBy(path: string, resolve: RouteLookup): readonly TakenPath[] {
   const resolution = resolve('GET', path);
   if (!resolution.ok || resolution.match.kind === 'none') return [];
   const { match } = resolution;

@@ -15,7 +15,7 @@ export type References = {
 };
 
 /** A reference that leads out of the document, or to nothing in it. */
-type OnUnread = (reference: string, why: 'outside' | 'nothing') => void;
+type UnreadListener = (reference: string, why: 'outside' | 'nothing') => void;
 
 /** A schema with more letters and values does not fit into 4 KiB. */
 const MAX_LETTERS = 4096;
@@ -46,7 +46,7 @@ export function memberOf(value: unknown, name: string | number): unknown {
   return Reflect.get(value, name);
 }
 
-export function createReferences(document: unknown, dialect: Dialect, onUnread: OnUnread): References {
+export function createReferences(document: unknown, dialect: Dialect, onUnread: UnreadListener): References {
   const lookUp = (reference: string): unknown => {
     if (!reference.startsWith('#')) {
       onUnread(reference, 'outside');

@@ -106,10 +106,10 @@ export type ChargeKeeping = {
    * its time; never unsettled charges nor what is owed. Charges with a head that can be fetched no more become
    * `delivered` in part. Takes at most about `limit` rows of each; true if there may be more.
    */
-  readonly prune: (before: PruneBefore, limit: number) => Promise<boolean>;
+  readonly prune: (before: PruneTimes, limit: number) => Promise<boolean>;
 };
 /** Times before which charges are removed, milliseconds since the epoch; `closedMs` undefined keeps closed ones. */
-export type PruneBefore = {
+export type PruneTimes = {
   readonly closedMs: number | undefined;
   readonly releasedMs: number;
   readonly answersMs: number;

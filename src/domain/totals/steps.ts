@@ -16,9 +16,9 @@ export type Span = { readonly step: TotalsStep; readonly from: number; readonly 
 export type TimeRange = { readonly fromMs: number; readonly toMs: number };
 
 /** The first moments of which minutes and hours are kept: the beginning of an hour and of a day. */
-export type KeptSince = { readonly minuteMs: number; readonly hourMs: number };
+export type RetentionStarts = { readonly minuteMs: number; readonly hourMs: number };
 
-export function keptSince(nowMs: number, hoursMs: number): KeptSince {
+export function keptSince(nowMs: number, hoursMs: number): RetentionStarts {
   return { minuteMs: floorTo(nowMs - MINUTES_KEPT_MS, 'hour'), hourMs: floorTo(nowMs - hoursMs, 'day') };
 }
 
@@ -36,7 +36,7 @@ export function ceilTo(ms: number, step: TotalsStep): number {
 }
 
 /** `range` widened to whole steps of the finest kind that is kept at each of its ends; `finest` is the finest that is asked for. */
-export function widen({ fromMs, toMs }: TimeRange, kept: KeptSince, finest: 'minute' | 'hour'): TimeRange {
+export function widen({ fromMs, toMs }: TimeRange, kept: RetentionStarts, finest: 'minute' | 'hour'): TimeRange {
   const grain = (ms: number): TotalsStep => {
     if (finest === 'minute' && ms >= kept.minuteMs) return 'minute';
     return ms >= kept.hourMs ? 'hour' : 'day';

@@ -32,7 +32,7 @@ export type TotalsBatch = {
 };
 
 /** `known`: it was added before, and changed nothing. `missing`: batches that came neither before nor with it. */
-export type BatchAdded = { readonly kind: 'added'; readonly missing: number } | { readonly kind: 'known' };
+export type BatchAddResult = { readonly kind: 'added'; readonly missing: number } | { readonly kind: 'known' };
 
 export type TotalsQuery = {
   readonly spans: readonly Span[];
@@ -82,17 +82,17 @@ export type TotalsSource = {
 };
 
 /** The first steps that are kept, numbered since the epoch, and the last moment at which an old source may have been heard. */
-export type TotalsPruneBefore = Readonly<Record<TotalsStep, number>> & { readonly sourcesMs: number };
+export type TotalsPruneTimes = Readonly<Record<TotalsStep, number>> & { readonly sourcesMs: number };
 
 /** Every call rejects with LedgerUnavailable if the store cannot do or say it; a batch is durable when it is added. */
 export type TotalsStore = {
   /** Adds a batch once, however often it is given; whole or not at all. */
-  readonly add: (batch: TotalsBatch) => Promise<BatchAdded>;
+  readonly add: (batch: TotalsBatch) => Promise<BatchAddResult>;
   /** Sums step by step, in no order; steps in which nothing happened are left out. */
   readonly sums: (query: TotalsQuery) => Promise<StepSums>;
   /** Sums route by route; `spans` are of hours and days. */
   readonly sumsByRoute: (query: { readonly spans: readonly Span[] }) => Promise<RouteSums>;
   readonly sources: () => Promise<readonly TotalsSource[]>;
   /** Takes a bounded part of what is older away; true if there may be more. Money by the hour stays. */
-  readonly prune: (before: TotalsPruneBefore) => Promise<boolean>;
+  readonly prune: (before: TotalsPruneTimes) => Promise<boolean>;
 };

@@ -8,14 +8,14 @@ import type { SeenPayments } from './memory.ts';
 import type { Payment, PayOutcome } from './payment.ts';
 import { tooManyUnsettled } from './payment-problems.ts';
 import type { PaymentResponses } from './payment-responses.ts';
-import type { Redeem } from './redeemer.ts';
+import type { Redeemer } from './redeemer.ts';
 import type { Resumer } from './resumer.ts';
 
 type KnownPaymentsDeps = {
   readonly ledger: Pick<Ledger, 'find' | 'now'>;
   readonly seenPayments: SeenPayments;
   readonly responses: PaymentResponses;
-  readonly redeem: Redeem;
+  readonly redeem: Redeemer;
   readonly takeOver: Resumer['takeOver'];
 };
 

@@ -39,7 +39,7 @@ type PaymentRequest = {
   readonly caller: Caller;
   readonly credential: Credential;
 };
-export type Pay = (payable: PaymentRequest, facts: RequestFacts) => Promise<PayOutcome>;
+export type PaymentHandler = (payable: PaymentRequest, facts: RequestFacts) => Promise<PayOutcome>;
 
 /** Dependencies of taking payments: `createPay` gives each of its parts what that part uses. */
 export type PayDeps = OwnResponses & {
@@ -72,11 +72,11 @@ export type PayOptions = {
   readonly services: (way: Way) => WayServices | undefined;
   /** Names a way's token and network, for people. */
   readonly nameOf: (way: Way) => string;
-  /** Contact of which a payer asks what is owed. */
+  /** Contact for payers who are owed an answer. */
   readonly support: string | undefined;
 };
 
-export function createPay(deps: PayDeps): Pay {
+export function createPay(deps: PayDeps): PaymentHandler {
   const { rail, ledger, chargeLog, seenPayments, modes, leases, log, clock, newId, pause, options } = deps;
   const { demand, refuse, malformed, quotes, listingOf } = deps;
   const { memory, replays } = deps.responses;
@@ -155,10 +155,10 @@ async function answerFailed(
 }
 
 /** Verifies a payment; undefined if another spelling of it is being verified. */
-type VerifyOnce = (presented: PresentedPayment, agreement: Agreement) => Promise<Verification> | undefined;
+type PaymentVerifier = (presented: PresentedPayment, agreement: Agreement) => Promise<Verification> | undefined;
 
 /** Makes one call at a time for a payment, shared by all requests that present it in the same spelling. */
-function createVerifier(rail: Rail): VerifyOnce {
+function createVerifier(rail: Rail): PaymentVerifier {
   const verifying = new Map<string, { readonly sha256: string; readonly flight: Promise<Verification> }>();
   return (presented, { terms }) => {
     const { network, asset, payer, unique } = presented.key;
@@ -175,7 +175,7 @@ function createVerifier(rail: Rail): VerifyOnce {
  * Claims a verified payment and serves it. `look_first`: it may be paid already, so the chain is looked at before a
  * settlement is sent.
  */
-type ClaimAndServe = (
+type ClaimServer = (
   payment: Payment,
   agreement: Agreement,
   credential: Credential,
@@ -185,13 +185,13 @@ type ClaimAndServe = (
 /** Dependencies of judging a payment, up to its claim. */
 type AttemptDeps = Pick<OwnResponses, 'demand' | 'quotes' | 'listingOf'> & {
   readonly rail: Pick<Rail, 'check'>;
-  readonly verifyOnce: VerifyOnce;
+  readonly verifyOnce: PaymentVerifier;
   readonly recorder: Recorder;
   readonly responses: PaymentResponses;
   readonly known: KnownPayments;
   readonly seenPayments: SeenPayments;
   readonly replays: Replays;
-  readonly claimAndServe: ClaimAndServe;
+  readonly claimAndServe: ClaimServer;
   readonly clock: Clock;
   readonly log: Log;
 };

@@ -25,9 +25,9 @@ type RedeemerDeps = {
 };
 
 /** Gives a payer what a settled charge paid for. */
-export type Redeem = (payment: Payment, charge: Charge) => Promise<PayOutcome>;
+export type Redeemer = (payment: Payment, charge: Charge) => Promise<PayOutcome>;
 
-export function createRedeemer(deps: RedeemerDeps): Redeem {
+export function createRedeemer(deps: RedeemerDeps): Redeemer {
   return (payment, charge) => redeem(deps, payment, charge);
 }
 

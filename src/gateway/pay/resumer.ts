@@ -14,7 +14,7 @@ import type { WriteLook } from './look-writer.ts';
 import type { Payment, PayOutcome, SettleModes } from './payment.ts';
 import type { PaymentResponses } from './payment-responses.ts';
 import type { Recorder } from './recorder.ts';
-import type { Redeem } from './redeemer.ts';
+import type { Redeemer } from './redeemer.ts';
 import type { Settler } from './settler.ts';
 
 type ResumerDeps = TermsDeps & {
@@ -22,7 +22,7 @@ type ResumerDeps = TermsDeps & {
   readonly recorder: Recorder;
   readonly responses: PaymentResponses;
   readonly settler: Pick<Settler, 'settleAndForward' | 'notSettled'>;
-  readonly redeem: Redeem;
+  readonly redeem: Redeemer;
   readonly leases: Pick<Leases, 'keep'>;
   readonly ranUnpaid: SettleModes['ranUnpaid'];
   readonly writeLook: WriteLook;

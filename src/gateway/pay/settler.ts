@@ -17,7 +17,7 @@ import type { Lease, Leases } from './lease.ts';
 import type { Payment, PayOutcome, SettleModes } from './payment.ts';
 import { refusedReceipt, type PaymentResponses } from './payment-responses.ts';
 import type { Recorder } from './recorder.ts';
-import type { Redeem } from './redeemer.ts';
+import type { Redeemer } from './redeemer.ts';
 
 /** Dependencies of one attempt to settle. */
 type AttemptDeps = {
@@ -30,7 +30,7 @@ type AttemptDeps = {
 type SettlerDeps = AttemptDeps & {
   readonly responses: PaymentResponses;
   readonly deliverer: Deliverer;
-  readonly redeem: Redeem;
+  readonly redeem: Redeemer;
   readonly leases: Pick<Leases, 'keep'>;
   readonly modes: Pick<SettleModes, 'ranUnpaid' | 'leftEarly'>;
   readonly ownAuthorities: OwnAuthorities;

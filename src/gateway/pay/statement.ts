@@ -18,7 +18,7 @@ export type StatementDeps = {
     readonly services: (way: Way) => WayServices | undefined;
     /** Names a way's token and network, for people. */
     readonly nameOf: (way: Way) => string;
-    /** Contact of which a payer asks what is owed. */
+    /** Contact for payers who are owed an answer. */
     readonly support: string | undefined;
   };
 };

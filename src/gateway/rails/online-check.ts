@@ -7,7 +7,7 @@ import type { Clock } from '../../host/clock.ts';
 import { FAMILIES } from './rails.ts';
 import type { FamilyPayments, NodeFinding } from './chain-family.ts';
 import type { Fetch, JsonReply } from './service-call.ts';
-import type { Authorize } from './x402/auth.ts';
+import type { Authorizer } from './x402/auth.ts';
 import { createWriteRequest, speaksOfPayment } from './x402/facilitator-wire.ts';
 import { readSupportedAnswer, type Kind } from './x402/supported-kinds.ts';
 import { readNotTaken } from './x402/not-taken.ts';
@@ -18,7 +18,7 @@ export type Finding = NodeFinding & { readonly receiver: string };
 type OnlineDeps = {
   readonly fetch: Fetch;
   readonly clock: Pick<Clock, 'now'>;
-  readonly authorize: Authorize;
+  readonly authorize: Authorizer;
   /** x402 v1 is enabled. */
   readonly v1: boolean;
 };

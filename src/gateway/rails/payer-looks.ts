@@ -7,13 +7,13 @@ import type { Look, LookSubject, Rail, PartialLook } from './rail.ts';
 
 /** Look that has begun. `soFar` is what can be said before its end. */
 type BegunLook = { readonly end: Promise<Look>; readonly soFar: () => Look };
-export type BeginLook = (charge: LookSubject, asker: 'payer' | 'reconciler') => BegunLook;
+export type LookStarter = (charge: LookSubject, asker: 'payer' | 'reconciler') => BegunLook;
 
 const PAYER_LOOK_MS = 2000;
 /** Ends of looks. */
 const REMEMBERED = 1000;
 
-export function createPayerLooks(begin: BeginLook, schedule: Schedule): Rail['look'] {
+export function createPayerLooks(begin: LookStarter, schedule: Schedule): Rail['look'] {
   const begun = new Map<string, BegunLook>();
   // Ends of looks that no later look could find otherwise.
   const ended = new LRUCache<string, Look>({ max: REMEMBERED });

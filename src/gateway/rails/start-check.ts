@@ -11,7 +11,7 @@ import type { FamilyPayments } from './chain-family.ts';
 import { FAMILIES } from './rails.ts';
 import { readSupported } from './online-check.ts';
 import { urlBelow, type JsonReply } from './service-call.ts';
-import type { Authorize } from './x402/auth.ts';
+import type { Authorizer } from './x402/auth.ts';
 import type { Kind } from './x402/supported-kinds.ts';
 
 export type ServiceAnswer =
@@ -30,7 +30,7 @@ export type ServiceFault = { readonly sentence: string; readonly questions: read
 export type StartCheckDeps = {
   readonly schedule: Schedule;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
-  readonly authorize: Authorize;
+  readonly authorize: Authorizer;
 };
 
 const MAX_BYTES = 1024 * 1024;

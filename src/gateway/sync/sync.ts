@@ -27,14 +27,14 @@ type SyncDeps = {
 };
 
 /** Last good set, for what answers in the registry's place. */
-export type LastGood = { readonly set: FoundSet; readonly confirmedAt: number };
+export type LastGoodSet = { readonly set: FoundSet; readonly confirmedAt: number };
 
 export type Sync = {
   /** Resolves when the file was read and the first poll is on its way; does not wait for the registry. */
   readonly start: () => Promise<void>;
   /** Asks the registry now, or once more when the poll that runs is over. */
   readonly nudge: () => void;
-  readonly lastGood: () => LastGood | undefined;
+  readonly lastGood: () => LastGoodSet | undefined;
   readonly status: () => SyncStatus;
   /** Resolves when nothing runs any more. */
   readonly close: () => Promise<void>;

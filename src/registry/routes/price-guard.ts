@@ -10,7 +10,7 @@ import type { Route, RouteInput } from '../../domain/routing/route.ts';
 import { compileSnapshot, type Snapshot } from '../../domain/routing/snapshot.ts';
 import type { StoredRoute } from '../store/ports.ts';
 
-type LoweredDeps = {
+type PriceGuardDeps = {
   readonly routes: { readonly get: (id: string) => StoredRoute | undefined; readonly all: () => Iterable<StoredRoute> };
   readonly snapshot: () => Snapshot;
   /** Methods that a proxy lets in. */
@@ -19,7 +19,7 @@ type LoweredDeps = {
 };
 
 /** The route whose price would be undercut. `input` is not stored yet. */
-export function findLowered(input: RouteInput, deps: LoweredDeps): StoredRoute | undefined {
+export function findLowered(input: RouteInput, deps: PriceGuardDeps): StoredRoute | undefined {
   const pattern = readPattern(input.route_pattern);
   for (const path of pathsOf(input, pattern, deps)) {
     for (const method of methodsOf(input.method, deps.methods())) {
@@ -34,7 +34,7 @@ export function findLowered(input: RouteInput, deps: LoweredDeps): StoredRoute |
  * Yields paths of the pattern, and those that a guarded pattern covers too if one of the two leaves something open. No
  * further name of what is filled in there is looked at: `/a.b/c` for `/:x/c`.
  */
-function* pathsOf(input: RouteInput, pattern: Pattern, deps: LoweredDeps): Generator<string> {
+function* pathsOf(input: RouteInput, pattern: Pattern, deps: PriceGuardDeps): Generator<string> {
   const forms = [...formsOf(pattern), ...namedForms(pattern, deps)];
   for (const form of forms) yield* pathsCovered(form.pattern).map(form.fill);
   const pay = deps.undeclaredMethods() === 'pay';
@@ -72,7 +72,7 @@ function isPlain(pattern: string): boolean {
 }
 
 /** Every route that may cover a path of `pattern`. */
-function candidates(pattern: Pattern, { routes, snapshot }: LoweredDeps): Iterable<StoredRoute> {
+function candidates(pattern: Pattern, { routes, snapshot }: PriceGuardDeps): Iterable<StoredRoute> {
   if (pattern.segments.some(({ kind }) => kind !== 'literal')) return routes.all();
   const { matcher, resolve } = snapshot();
   return pathsCovered(pattern).flatMap((path) => {
@@ -103,7 +103,7 @@ function formsOf(pattern: Pattern): readonly Form[] {
  * Lists other names of its paths, such as that without a suffix: their price counts unless the last segment is spelled
  * in the pattern.
  */
-function namedForms({ segments, ...pattern }: Pattern, { snapshot }: LoweredDeps): readonly Form[] {
+function namedForms({ segments, ...pattern }: Pattern, { snapshot }: PriceGuardDeps): readonly Form[] {
   if (segments.at(-1)?.kind !== 'literal') return [];
   const parts = segments.map((segment, index) =>
     segment.kind === 'literal' ? encodeURIComponent(segment.text) : `0~${index}`,
@@ -137,7 +137,7 @@ function chargedRoute(
   input: RouteInput,
   path: string,
   method: string,
-  { routes, snapshot, undeclaredMethods }: LoweredDeps,
+  { routes, snapshot, undeclaredMethods }: PriceGuardDeps,
 ): StoredRoute | undefined {
   const today = snapshot();
   const found = today.resolve(method, path);

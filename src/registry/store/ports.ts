@@ -20,7 +20,7 @@ export type StorePlace = {
   /** Locks the store for its one serving process, if it has but one. Throws a sentence that names who holds it. */
   readonly lock: (holder: Holder) => StoreLock;
   /** Brings its schema up to date, and makes it if there is none; the versions that were applied. Rejects with a sentence. */
-  readonly migrate: (onUpgrade?: OnUpgrade) => Promise<readonly number[]>;
+  readonly migrate: (onUpgrade?: UpgradeListener) => Promise<readonly number[]>;
   /** Whether there is nothing for `migrate` to do; makes and changes nothing. Rejects with a sentence. */
   readonly isMigrated: () => Promise<boolean>;
   /** Statements that let a user of its database keep charges and do nothing else; undefined if it knows no users. Throws what is wrong with the name. */
@@ -56,7 +56,7 @@ type OpenOptions = ChargesOptions & {
   readonly random: Random;
   /** A server, which stalls no request for a write, or a command that has nothing else to do. */
   readonly as: 'server' | 'command';
-  readonly onUpgrade?: OnUpgrade;
+  readonly onUpgrade?: UpgradeListener;
   /** Hears why a server has to wait for a store that others share. */
   readonly waits?: (because: string) => void;
 };
@@ -263,7 +263,7 @@ export type StoreLock = { readonly release: () => void };
 export type Upgrade = { readonly from: number; readonly to: number };
 
 /** Hears of the upgrade before the first migration runs. */
-export type OnUpgrade = (upgrade: Upgrade) => void;
+export type UpgradeListener = (upgrade: Upgrade) => void;
 
 export const UPGRADE_TAKES = 'a million charges take about half a minute';
 /** Message for the log. */

@@ -9,7 +9,7 @@ import {
   STEP_MS,
   stepOf,
   TOTALS_STEPS,
-  type KeptSince,
+  type RetentionStarts,
   type TimeRange,
   type TotalsStep,
 } from '../../domain/totals/steps.ts';
@@ -60,7 +60,11 @@ const SHOWN_MS: Readonly<Record<TotalsStep, number>> = {
   day: Infinity,
 };
 
-function chooseStep({ step, route_id: routeId }: SeriesQuery, range: TimeRange, kept: KeptSince): TotalsStep | Problem {
+function chooseStep(
+  { step, route_id: routeId }: SeriesQuery,
+  range: TimeRange,
+  kept: RetentionStarts,
+): TotalsStep | Problem {
   const points = (each: TotalsStep): number => stepOf(ceilTo(range.toMs, each), each) - stepOf(range.fromMs, each);
   const isKept = (each: TotalsStep): boolean => {
     if (each === 'minute') return routeId === undefined && range.fromMs >= kept.minuteMs;

@@ -66,10 +66,10 @@ function findChain(name: string): Chain | undefined {
   return CHAIN.test(name) ? { caip2: name, tokens: [], name, testnet: undefined, rpcUrls: undefined } : undefined;
 }
 
-type Complain = (field: string, message: string) => void;
+type IssueReporter = (field: string, message: string) => void;
 type Token = Pick<ReadWay, 'asset' | 'decimals' | 'terms'>;
 
-function readToken(input: WayInput, chain: Chain, complain: Complain): Token | undefined {
+function readToken(input: WayInput, chain: Chain, complain: IssueReporter): Token | undefined {
   const { asset } = input;
   const permit2 = PERMIT2_TOKENS[chain.caip2];
   if (permit2 !== undefined && (asset === permit2.symbol || asset?.toLowerCase() === permit2.address.toLowerCase())) {
@@ -111,7 +111,7 @@ function readKnown(
   asset: string,
   { symbol, decimals, terms }: KnownToken,
   { name }: Chain,
-  complain: Complain,
+  complain: IssueReporter,
 ): Token {
   const facts = [
     ['asset_decimals', input.asset_decimals, decimals],
@@ -128,7 +128,7 @@ function readKnown(
   return { asset, decimals, terms };
 }
 
-function readOther(input: WayInput, asset: string, complain: Complain): Token | undefined {
+function readOther(input: WayInput, asset: string, complain: IssueReporter): Token | undefined {
   const { asset_decimals: decimals, own } = input;
   const { asset_name: name, asset_version: version } = own;
   const facts = { asset_decimals: decimals, asset_name: name, asset_version: version };

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { Search } from '../../../domain/payment/charge.ts';
 import { AFTER_END_PUBLIC_SECONDS, away, failed, type NodeOutage } from '../away.ts';
 import { createNodes, type ChainNode, type Identity, type NodesDeps, type Turn } from '../nodes.ts';
-import { createPayerLooks, type BeginLook } from '../payer-looks.ts';
+import { createPayerLooks, type LookStarter } from '../payer-looks.ts';
 import type { Look, LookSubject, Rail } from '../rail.ts';
 import { readBase58 } from './addresses.ts';
 import { caip2OfGenesis } from './known-networks.ts';
@@ -84,7 +84,7 @@ export function createLook(deps: SvmLookDeps): Rail['look'] {
   const nodes = createNodes(deps, SVM_IDENTITY);
   let looks = 0;
 
-  const lookThrough = async (charge: LookSubject, asker: Parameters<BeginLook>[1]): Promise<Look> => {
+  const lookThrough = async (charge: LookSubject, asker: Parameters<LookStarter>[1]): Promise<Look> => {
     const { urls, isPublic } = deps.nodesOf(charge);
     if (urls.length === 0) return { kind: 'unavailable', detail: 'no node is configured for this network' };
     const sought = deps.seek(charge);

@@ -8,14 +8,14 @@ import { findSvmNetwork, TOKEN_2022_MINTS } from './known-networks.ts';
 const DEFAULT_SYMBOL = 'USDC';
 const SYSTEM_PROGRAM = '1'.repeat(32);
 
-type Complain = (field: string, message: string) => void;
+type IssueReporter = (field: string, message: string) => void;
 
 /** Reads a way; undefined: it does not name a Solana network. */
 export function readSvmWay(input: WayInput): WayReading | undefined {
   const network = findSvmNetwork(input.network);
   if (network === undefined) return undefined;
   const issues: WayIssue[] = [];
-  const complain: Complain = (field, message) => {
+  const complain: IssueReporter = (field, message) => {
     issues.push({ field, message });
   };
   for (const [field, written] of Object.entries(input.own))
@@ -38,7 +38,7 @@ export function readSvmWay(input: WayInput): WayReading | undefined {
 function readToken(
   { asset, asset_decimals: decimals }: WayInput,
   { name, tokens }: KnownNetwork,
-  complain: Complain,
+  complain: IssueReporter,
 ): Pick<ReadWay, 'asset' | 'decimals'> | undefined {
   const known = tokens.find(({ symbol, address }) => address === asset || symbol === (asset ?? DEFAULT_SYMBOL));
   if (known !== undefined) {

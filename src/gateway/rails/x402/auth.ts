@@ -6,14 +6,14 @@ import type { FacilitatorAuth, SigningAuth } from '../../../domain/payment/offer
 import { type Clock, type Random, makeUuid } from '../../../host/clock.ts';
 
 /** Resolves to the value of `Authorization` for this very call. */
-export type Authorize = (auth: FacilitatorAuth, method: 'GET' | 'POST', url: URL) => Promise<string>;
+export type Authorizer = (auth: FacilitatorAuth, method: 'GET' | 'POST', url: URL) => Promise<string>;
 
 const LIFETIME_SECONDS = 120;
 /** CDP refuses what is issued in its future: our clock may be ahead by so much. */
 const CDP_BACKDATED_SECONDS = 5;
 const NONCE_BYTES = 16;
 
-export function createAuthorize(clock: Pick<Clock, 'now'>, random: Random): Authorize {
+export function createAuthorize(clock: Pick<Clock, 'now'>, random: Random): Authorizer {
   return async (auth, method, url) => {
     switch (auth.kind) {
       case 'bearer':

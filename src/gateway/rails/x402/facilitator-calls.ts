@@ -17,7 +17,7 @@ import {
   type ReplyHeaders,
   type ServiceCall,
 } from '../service-call.ts';
-import type { Authorize } from './auth.ts';
+import type { Authorizer } from './auth.ts';
 import { isListed } from './reasons.ts';
 import { createSecretFilter, type SecretFilter } from './secrets.ts';
 import { type Operation, type CallEnd, type Breaker, type OpenReason, createBreaker } from './circuit-breaker.ts';
@@ -34,7 +34,7 @@ export type FacilitatorDeps = {
   readonly schedule: Schedule;
   readonly clock: Clock;
   readonly log: Log;
-  readonly authorize: Authorize;
+  readonly authorize: Authorizer;
   /** Services of a way, as configured now. */
   readonly services: (way: Way) => WayServices | undefined;
   /** Hears of a call that was made, or skipped because the facilitator is left alone or busy. */
@@ -224,7 +224,7 @@ const OF_LISTS = 16;
 export async function requestFacilitator(
   { url: base, auth, headers: own }: Facilitator,
   { name, body, timeoutMs }: FacilitatorRequest,
-  { fetch, authorize }: { readonly fetch: Fetch; readonly authorize: Authorize },
+  { fetch, authorize }: { readonly fetch: Fetch; readonly authorize: Authorizer },
 ): Promise<JsonReply> {
   const url = urlBelow(base, name);
   const method = body === undefined ? 'GET' : 'POST';

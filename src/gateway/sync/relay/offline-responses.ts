@@ -12,11 +12,11 @@ import type { Snapshot } from '../../../domain/routing/snapshot.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { OwnResponse } from '../../../host/respond.ts';
 import { feedPieces } from '../../routes/feed-writer.ts';
-import type { LastGood } from '../sync.ts';
+import type { LastGoodSet } from '../sync.ts';
 
 type OfflineOptions = {
   readonly apiKey: string;
-  readonly lastGood: () => LastGood | undefined;
+  readonly lastGood: () => LastGoodSet | undefined;
   readonly snapshot: () => Snapshot | undefined;
   /** Rules of the proxy of this process. */
   readonly rules: () => MatchRules;
@@ -42,7 +42,7 @@ export function createOfflineResponses({ apiKey, lastGood, snapshot, rules, cloc
     return key !== undefined && timingSafeEqual(digestOf(key), own);
   };
 
-  const routes = async (req: IncomingMessage, { set, confirmedAt }: LastGood): Promise<OwnResponse> => {
+  const routes = async (req: IncomingMessage, { set, confirmedAt }: LastGoodSet): Promise<OwnResponse> => {
     const headers = [
       ...[
         'Cache-Control',

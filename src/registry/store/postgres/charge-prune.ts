@@ -1,7 +1,7 @@
 // Takes charges away that can be asked for no more, a bounded part of them at a time. Of several processes one does it: the
 // first to come, which goes on with it as long as it comes back in time.
 import { transition, type ChargeEvent } from '../../../domain/payment/transition.ts';
-import type { PruneBefore, StoredCharge } from '../../../domain/payment/ledger.ts';
+import type { PruneTimes, StoredCharge } from '../../../domain/payment/ledger.ts';
 import { toRowChange, type UpdateRefusal, type RowChange, stateOf } from '../charge-values.ts';
 import { integer, text, type Row } from '../rows.ts';
 import type { ChargeSql } from './charge-sql.ts';
@@ -89,7 +89,7 @@ export function createPrune({ sql, run, use, find, update, now, settings }: Prun
     return { picked, more };
   };
 
-  return async ({ closedMs, releasedMs, answersMs }: PruneBefore, limit: number): Promise<boolean> => {
+  return async ({ closedMs, releasedMs, answersMs }: PruneTimes, limit: number): Promise<boolean> => {
     const at = now();
     let more = false;
     let partly: readonly Row[] = [];

@@ -73,11 +73,11 @@ export type PostgresStoreOptions = PostgresChargesOptions & {
   readonly pollMs?: number;
 };
 
-type OpenedBy = Pick<ChargesOptions, 'now' | 'log' | 'observe'>;
+type OpenerPart = Pick<ChargesOptions, 'now' | 'log' | 'observe'>;
 
 export async function openPostgres(
   place: PostgresPlace,
-  by: OpenedBy,
+  by: OpenerPart,
   { changesKept, waits, tellMs = TOLD_MS, pollMs, ...options }: PostgresStoreOptions = {},
 ): Promise<Store> {
   const { log } = by;
@@ -111,7 +111,7 @@ export async function openPostgres(
   }
 }
 
-function openUpToDate(place: PostgresPlace, { now, log, observe }: OpenedBy): Links {
+function openUpToDate(place: PostgresPlace, { now, log, observe }: OpenerPart): Links {
   return openLinks(place, {
     now,
     log,

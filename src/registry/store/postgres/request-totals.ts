@@ -4,7 +4,7 @@ import { REQUEST_OUTCOMES } from '../../../domain/totals/request-counts.ts';
 import { TOTALS_STEPS } from '../../../domain/totals/steps.ts';
 import {
   ALL_ROUTES,
-  type BatchAdded,
+  type BatchAddResult,
   type MoneySum,
   type OverheadSum,
   type RequestSum,
@@ -111,7 +111,7 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
         inTransaction(
           session,
           `${settings()}; SET LOCAL lock_timeout = '${ADDING_LOCK_MS}ms'`,
-          async (): Promise<BatchAdded> => {
+          async (): Promise<BatchAddResult> => {
             await session.query(statements.lock, []);
             const [known] = (await session.query(statements.source, [plain(source)])).rows;
             const last = known === undefined ? 0 : integer(known, 'seq');

@@ -20,7 +20,7 @@ import { PostgresRefusal, type Answer, type Session } from './connection.ts';
 const COLUMNS = ROUTE_COLUMNS.join(', ');
 
 type RouteSql = ReturnType<typeof createRouteSql>;
-type Run = (text: string, values: readonly unknown[]) => Promise<Answer>;
+type QueryRunner = (text: string, values: readonly unknown[]) => Promise<Answer>;
 type WriteDeps = {
   readonly sql: RouteSql;
   readonly random: Random;
@@ -34,7 +34,7 @@ export async function writeRoutes(
   { maxRoutes, ifRevision }: WriteOptions,
 ): Promise<Awaited<ReturnType<RouteStore['write']>>> {
   const { sql } = deps;
-  const run: Run = (text, values) => session.query(sql.named(text), values);
+  const run: QueryRunner = (text, values) => session.query(sql.named(text), values);
   let head = readHead((await run(sql.hold, [])).rows[0]);
   if (ifRevision !== undefined && head.revision !== ifRevision) return 'moved';
   const outcomes: WriteOutcome[] = [];
@@ -51,7 +51,7 @@ export async function writeRoutes(
 
 async function writeOne(
   { sql, random, changesKept }: WriteDeps,
-  run: Run,
+  run: QueryRunner,
   write: RouteWrite,
   maxRoutes: number,
   start: Head,

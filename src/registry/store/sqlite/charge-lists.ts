@@ -8,7 +8,7 @@ import { searchSeqRange, type SeqRange } from '../seq-search.ts';
 import { BY_TRANSACTION, SELECT_LISTED, SEQS_OF_PAYER } from './charge-rows.ts';
 import { integer, text, type Row } from '../rows.ts';
 
-export type Prepare = (sql: string) => StatementSync;
+export type StatementPreparer = (sql: string) => StatementSync;
 type Values = Record<string, SQLInputValue>;
 /** Conditions on a charge, and what they bind. */
 type Conditions = { readonly where: readonly string[]; readonly values: Values };
@@ -25,7 +25,7 @@ const ENDED = "(state = 'settled' OR state = 'released' OR state = 'failed')";
 const AFTER_IDS = '~';
 
 /** Keeps statements by their texts, which are made of fixed parts: there are few of them. */
-export function rememberStatements(db: DatabaseSync): Prepare {
+export function rememberStatements(db: DatabaseSync): StatementPreparer {
   const known = new Map<string, StatementSync>();
   return (sql) => {
     let statement = known.get(sql);
@@ -35,7 +35,7 @@ export function rememberStatements(db: DatabaseSync): Prepare {
 }
 
 /** Rows of a page, and one more if there is one. */
-export function readPage(prepare: Prepare, filter: ChargeFilter, newestWalk = NEWEST_WALK): Row[] {
+export function readPage(prepare: StatementPreparer, filter: ChargeFilter, newestWalk = NEWEST_WALK): Row[] {
   const { requestId, transaction, idStart, payer, customerId, routeId, states } = filter;
   if (states?.length === 0) return [];
   const asked: ListQuery = { prepare, conditions: conditionsOf(prepare, filter), count: filter.limit + 1 };
@@ -54,7 +54,7 @@ export function readPage(prepare: Prepare, filter: ChargeFilter, newestWalk = NE
 }
 
 /** All of a filter as conditions on a row. */
-export function conditionsOf(prepare: Prepare, filter: Partial<ChargeFilter>): Conditions {
+export function conditionsOf(prepare: StatementPreparer, filter: Partial<ChargeFilter>): Conditions {
   const { from, before } = seqRangeOf(prepare, filter);
   const asked: readonly (readonly [name: string, condition: string, value: SQLInputValue | undefined])[] = [
     ['before', 'seq < :before', filter.before],
@@ -85,7 +85,7 @@ export function whereOf({ where }: Pick<Conditions, 'where'>): string {
 }
 
 type ListQuery = {
-  readonly prepare: Prepare;
+  readonly prepare: StatementPreparer;
   readonly conditions: Conditions;
   /** Rows that are wanted. */
   readonly count: number;
@@ -128,7 +128,7 @@ function stateLeads(states: readonly ChargeState[]): Lead[] {
 }
 
 /** Each way in which charges were paid and that fits. There are few: they are found by skipping from one to the next. */
-function wayLeads(prepare: Prepare, { network, currency, receiverId }: ChargeFilter): Lead[] {
+function wayLeads(prepare: StatementPreparer, { network, currency, receiverId }: ChargeFilter): Lead[] {
   const next = (where: string) =>
     prepare(`SELECT network, price_currency, receiver_id FROM charges INDEXED BY charges_by_way
       WHERE ${where} ORDER BY network, price_currency, receiver_id LIMIT 1`);
@@ -205,16 +205,16 @@ function pick({ prepare, conditions, count }: ListQuery, seqs: Iterable<number>)
   return rows;
 }
 
-function rowsOf(prepare: Prepare, seqs: readonly number[]): Row[] {
+function rowsOf(prepare: StatementPreparer, seqs: readonly number[]): Row[] {
   const one = prepare(`${SELECT_LISTED} WHERE seq = ?`);
   return seqs.map((seq) => one.get(seq)).filter((row) => row !== undefined);
 }
 
-function lastSeq(prepare: Prepare): number {
+function lastSeq(prepare: StatementPreparer): number {
   return integer(prepare('SELECT coalesce(max(seq), 0) AS last FROM charges').get() ?? {}, 'last');
 }
 
-function seqRangeOf(prepare: Prepare, filter: Partial<ChargeFilter>): SeqRange {
+function seqRangeOf(prepare: StatementPreparer, filter: Partial<ChargeFilter>): SeqRange {
   if (filter.fromMs === undefined && filter.toMs === undefined) return { from: undefined, before: undefined };
   const next = prepare('SELECT seq, created_at FROM charges WHERE seq >= ? ORDER BY seq LIMIT 1');
   const search = searchSeqRange(filter, lastSeq(prepare));

@@ -1,7 +1,7 @@
 // Takes charges away that can be asked for no more, a bounded part of them at a time. It runs in the ledger's transactions.
 import type { DatabaseSync } from 'node:sqlite';
 import { transition, type ChargeEvent } from '../../../domain/payment/transition.ts';
-import type { PruneBefore, StoredCharge } from '../../../domain/payment/ledger.ts';
+import type { PruneTimes, StoredCharge } from '../../../domain/payment/ledger.ts';
 import { toRowChange, type RowChange, stateOf } from '../charge-values.ts';
 import type { Totals } from './charge-totals.ts';
 import { integer, text } from '../rows.ts';
@@ -12,14 +12,14 @@ const WALKED_FOR_EACH = 5;
 const NO_DEADLINE_KEPT_MS = 24 * 3_600_000;
 
 /** True if there may be more to take away. */
-export type Prune = (before: PruneBefore, limit: number, now: number) => boolean;
+export type ChargePruner = (before: PruneTimes, limit: number, now: number) => boolean;
 
 type Rows = {
   readonly find: (by: { readonly id: string }) => StoredCharge | undefined;
   readonly update: (change: RowChange) => unknown;
 };
 
-export function createPrune(db: DatabaseSync, totals: Pick<Totals, 'moved'>, { find, update }: Rows): Prune {
+export function createPrune(db: DatabaseSync, totals: Pick<Totals, 'moved'>, { find, update }: Rows): ChargePruner {
   const sql = {
     headSent: db.prepare(
       "SELECT id FROM charges WHERE state = 'settled' AND head_sent = 1 AND lease_until <= ? AND settled_at <= ? LIMIT ?",

@@ -17,7 +17,7 @@ import type {
 } from '../../../domain/payment/reports.ts';
 import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
 import { readChange, readHistory, readListed } from '../charge-values.ts';
-import { conditionsOf, readPage, rememberStatements, whereOf, type Prepare } from './charge-lists.ts';
+import { conditionsOf, readPage, rememberStatements, whereOf, type StatementPreparer } from './charge-lists.ts';
 import { SELECT_HISTORY, SELECT_LISTED } from './charge-rows.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
 
@@ -86,7 +86,7 @@ const MAYBE_OWED =
   "(state = 'settled' OR state = 'released' OR state = 'failed') AND state = 'settled' AND refunded_at IS NULL";
 
 /** Yields charges that are owed. Few are settled and not delivered: the usual rule decides which of them are owed. */
-function* iterateOwed(prepare: Prepare, filter: Partial<ChargeFilter>, now: number): Generator<ListedRow> {
+function* iterateOwed(prepare: StatementPreparer, filter: Partial<ChargeFilter>, now: number): Generator<ListedRow> {
   const { where, values } = conditionsOf(prepare, filter);
   const sql = `${SELECT_LISTED} INDEXED BY charges_ended ${whereOf({ where: [...where, MAYBE_OWED] })}`;
   for (const row of prepare(`${sql} ORDER BY seq DESC`).iterate(values)) {
@@ -96,7 +96,7 @@ function* iterateOwed(prepare: Prepare, filter: Partial<ChargeFilter>, now: numb
 }
 type ListedRow = { readonly seq: number; readonly charge: ListedCharge; readonly owed: Fault };
 
-function listOwed(prepare: Prepare, filter: ChargeFilter, now: number): ChargePage {
+function listOwed(prepare: StatementPreparer, filter: ChargeFilter, now: number): ChargePage {
   if (filter.states?.includes('settled') === false) return { charges: [], nextBefore: undefined };
   const rows: ListedRow[] = [];
   for (const row of iterateOwed(prepare, { ...filter, states: undefined }, now)) {
@@ -111,7 +111,11 @@ function listOwed(prepare: Prepare, filter: ChargeFilter, now: number): ChargePa
 }
 
 /** Searches by the index of ids first; if that holds nothing every charge is looked at. */
-function searchRows(prepare: Prepare, { idPart, requestId, transaction }: ChargeSearch, limit: number): Row[] {
+function searchRows(
+  prepare: StatementPreparer,
+  { idPart, requestId, transaction }: ChargeSearch,
+  limit: number,
+): Row[] {
   const { start, end } = idPart ?? { start: '', end: '' };
   const endsSo = "(?2 = '' OR substr(id, -length(?2)) = ?2)";
   if (start.length > LEAST_START) {
@@ -127,7 +131,7 @@ function searchRows(prepare: Prepare, { idPart, requestId, transaction }: Charge
 /** Length of the `chg_` that begins every id. */
 const LEAST_START = 4;
 
-function summarise(prepare: Prepare, query: SummaryQuery): Summary {
+function summarise(prepare: StatementPreparer, query: SummaryQuery): Summary {
   const { fromMs, toMs, routeId, currency } = query;
   const rows = prepare(
     `SELECT hour, route_id, currency, network, asset, asset_decimals, charges, amount FROM charge_sums

@@ -20,7 +20,7 @@ import {
   readStored,
 } from '../charge-values.ts';
 import { INSERT, SELECT_BY_ID, SELECT_BY_PAYMENT, updateOf } from './charge-rows.ts';
-import { createPrune, type Prune } from './charge-prune.ts';
+import { createPrune, type ChargePruner } from './charge-prune.ts';
 import { createChangeWrites } from './charge-changes.ts';
 import { createTotals } from './charge-totals.ts';
 import { isConstraint } from './database.ts';
@@ -37,7 +37,7 @@ export type ChargeWrites = {
   readonly renew: (run: string, ids: readonly string[], leaseMs: number, now: number) => readonly string[];
   /** Changes a row: throws if a write would. */
   readonly check: () => void;
-  readonly prune: Prune;
+  readonly prune: ChargePruner;
   /** Leases of earlier runs of processes that held this file alone are over. */
   readonly endRunsBut: (run: string, now: number) => void;
   /** Leases of this run are over. */

@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { makePrivateFolder } from '../../../host/private-folder.ts';
 import type { CopyMark } from '../copy-ports.ts';
 import { StoreDamaged } from '../store-damage.ts';
-import type { OnUpgrade } from '../ports.ts';
+import type { UpgradeListener } from '../ports.ts';
 import { readMark, refuseCopied } from './copy-mark.ts';
 
 /** The schema, then what brings a file from each version to the next: SQL files beside this one. */
@@ -35,7 +35,7 @@ const CONSTRAINT = 19;
  * thread while another process writes; a server keeps it short and tries again later (`isBusy`). `onUpgrade` is told
  * before a file of an older version is migrated, which can take a while. Throws a sentence.
  */
-export function openDatabase(file: string, busyMs: number, onUpgrade?: OnUpgrade): DatabaseSync {
+export function openDatabase(file: string, busyMs: number, onUpgrade?: UpgradeListener): DatabaseSync {
   const db = connect(file);
   try {
     migrate(db, file, onUpgrade, readSchema());
@@ -48,7 +48,7 @@ export function openDatabase(file: string, busyMs: number, onUpgrade?: OnUpgrade
 }
 
 /** Brings the schema of `file` up to date and closes it again; returns the versions applied, none if it was. */
-export function migrateFile(file: string, onUpgrade?: OnUpgrade, schema = readSchema()): readonly number[] {
+export function migrateFile(file: string, onUpgrade?: UpgradeListener, schema = readSchema()): readonly number[] {
   const db = connect(file);
   try {
     return migrate(db, file, onUpgrade, schema);
@@ -212,7 +212,7 @@ function refuseForeign(db: DatabaseSync, file: string): void {
 function migrate(
   db: DatabaseSync,
   file: string,
-  onUpgrade: OnUpgrade | undefined,
+  onUpgrade: UpgradeListener | undefined,
   schema: readonly string[],
 ): readonly number[] {
   const newest = schema.length;

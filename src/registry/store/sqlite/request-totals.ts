@@ -6,7 +6,7 @@ import { REQUEST_OUTCOMES } from '../../../domain/totals/request-counts.ts';
 import { TOTALS_STEPS, type Span } from '../../../domain/totals/steps.ts';
 import {
   ALL_ROUTES,
-  type BatchAdded,
+  type BatchAddResult,
   type MoneySum,
   type OverheadSum,
   type RequestSum,
@@ -15,7 +15,7 @@ import {
   type RouteSums,
   type StepSums,
   type TotalsBatch,
-  type TotalsPruneBefore,
+  type TotalsPruneTimes,
   type TotalsQuery,
   type TotalsSource,
 } from '../../../domain/totals/totals-store.ts';
@@ -23,8 +23,8 @@ import { readRequests, readSource, rowsToAdd, type RouteStep } from '../totals-r
 import { integer, nullableText, text, type Row } from '../rows.ts';
 
 export type TotalsWrites = {
-  readonly addTotals: (batch: TotalsBatch, now: number) => BatchAdded;
-  readonly pruneTotals: (before: TotalsPruneBefore) => boolean;
+  readonly addTotals: (batch: TotalsBatch, now: number) => BatchAddResult;
+  readonly pruneTotals: (before: TotalsPruneTimes) => boolean;
 };
 
 export type TotalsReads = {

@@ -3,7 +3,7 @@
 // beside it. Whatever SQLite says goes out as StoreUnavailable, and a lock is waited for without blocking the thread.
 import type { DatabaseSync } from 'node:sqlite';
 import { makeUuid, type Random } from '../../../host/clock.ts';
-import { StoreUnavailable, type OnUpgrade, type Store } from '../ports.ts';
+import { StoreUnavailable, type UpgradeListener, type Store } from '../ports.ts';
 import { createApiKeyRows } from './api-key-rows.ts';
 import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';
 import { writeApart, type SyncFile } from './disk.ts';
@@ -20,7 +20,7 @@ export type StoreOptions = {
   readonly busyMs?: number;
   /** Changes kept for feeds that resume. */
   readonly changesKept?: number;
-  readonly onUpgrade?: OnUpgrade;
+  readonly onUpgrade?: UpgradeListener;
   /** Commits do not wait for the disk, `onDisk` does: for a server, whose requests would wait with them. */
   readonly writesApart?: boolean;
   /** Stands in for the disk in tests. */

@@ -7,7 +7,7 @@ import { compileSnapshot } from '../../../../src/domain/routing/snapshot.ts';
 import { createRelayApi, type RelayApi, type RelayApiLimits } from '../../../../src/gateway/sync/relay/relay-api.ts';
 import type { RelayTimeouts } from '../../../../src/gateway/sync/relay/registry-relay.ts';
 import { createOfflineResponses } from '../../../../src/gateway/sync/relay/offline-responses.ts';
-import type { LastGood } from '../../../../src/gateway/sync/sync.ts';
+import type { LastGoodSet } from '../../../../src/gateway/sync/sync.ts';
 import { systemClock } from '../../../../src/host/clock.ts';
 import { createLog } from '../../../../src/host/log.ts';
 import { createListener } from '../../../../src/host/server.ts';
@@ -45,7 +45,7 @@ export async function startRelayStage(
     { registryId: 'reg-a', revision: 7, routes: ROUTES },
     { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING },
   );
-  const lastGood: LastGood = {
+  const lastGood: LastGoodSet = {
     set: { registryId: 'reg-a', revision: 7, etag: '"seven"', digest: 'd', routes: ROUTES },
     confirmedAt: systemClock.now() - CONFIRMED,
   };
