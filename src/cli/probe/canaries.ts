@@ -79,10 +79,7 @@ function spellingsByKind(
   const at = known.parameter && hasLetter(head) ? letterAt(head) : letterAt(base);
   const letter = base[at] ?? '';
   const swap = (spelling: string): string => base.slice(0, at) + spelling + base.slice(at + 1);
-  /**
-   * Joins head and tail by `separator` in place of the last slash. A path of one segment keeps its slash, or it would
-   * be no path.
-   */
+  /** Joins head and last segment by `separator`. A path of one segment keeps its slash, or it would be no path. */
   const joined = (separator: string): string => `${head === '' ? '/' : head}${separator}${last}`;
   return {
     'letter case': [swapCase(base), `${head}/${swapCase(last)}`, `/${swapCase(first)}${below}`, swap(swapCase(letter))],
