@@ -39,7 +39,9 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       ({ ledger } = opened);
       // The first half of an hour, so that what follows at once is in the same.
       opened.pass(HOUR - (opened.now() % HOUR));
-      begin = opened.now();
+      // The clock may have gone on since.
+      const now = opened.now();
+      begin = now - (now % HOUR);
       // Together: a batch adds up before it writes.
       await Promise.all([
         take(claimOf(1, { customerId: 'c1' }), 'delivered'),

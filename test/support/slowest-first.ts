@@ -2,12 +2,19 @@
 // the end. Without it the largest files come first, and the longest of all is a small one. A class, because vitest wants one.
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Most of their time is waiting for real processes and time-outs. */
+/** Files and folders, the slowest first. Most of their time is waiting for real processes and time-outs. */
 const SLOW = [
-  '/test/lab/chaos/',
   '/test/lab/bypass/',
-  '/test/page/',
+  '/test/lab/chaos/outages.',
+  '/test/lab/chaos/',
+  '/test/page/pay.',
+  '/test/e2e/public-documents.',
+  '/test/e2e/reload.',
+  '/test/e2e/away.',
+  '/test/e2e/changes.',
+  '/test/e2e/crash.',
   '/test/e2e/',
+  '/test/page/',
   '/test/lab/endurance/',
   '/test/lab/simulation/',
   '/test/cli/',
