@@ -31,6 +31,8 @@ const GAP_MS = 50;
 const PATIENCE_MS = 400_000;
 /** Some answers take long enough for the upstream to go in the middle. */
 const SLOWEST_MS = 150;
+/** A POST is asked for three times, 2, 10 and 60 s after one another: more outages that accept and close may leave it owed. */
+const ACCEPTING = { outages: 2, inMs: 75_000 };
 const SECRETS = 'a-secret-of-the-test-of-at-least-32-bytes';
 
 export async function runOutages(
@@ -94,6 +96,7 @@ async function restart(
 ): Promise<void> {
   const between = ([from, to]: readonly [number, number]): number => from + draw.below(to - from + 1);
   const wait = (ms: number): Promise<unknown> => setTimeout(ms, undefined, { signal }).catch(() => undefined);
+  let accepting: readonly number[] = [];
   while (!signal.aborted) {
     await wait(between(thereMs));
     if (signal.aborted) return;
@@ -103,7 +106,11 @@ async function restart(
       server.closeAllConnections();
     });
     // What stands in front of it may accept connections all the same.
-    const takeAway = draw.chance(0.3) ? await closeAtOnce(port) : undefined;
+    const now = performance.now();
+    accepting = accepting.filter((at) => now - at < ACCEPTING.inMs);
+    const accepts = draw.chance(0.3) && accepting.length < ACCEPTING.outages;
+    if (accepts) accepting = [...accepting, now];
+    const takeAway = accepts ? await closeAtOnce(port) : undefined;
     await wait(between(awayMs));
     await takeAway?.();
     await new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve));
