@@ -73,6 +73,8 @@ import {
   serveRoutes,
   streamEvents,
 } from './routes/sdk-endpoints.ts';
+import { describePattern } from './trying/pattern-endpoint.ts';
+import { patternBody, patternQuery } from './trying/pattern-schemas.ts';
 import type { Services } from './http/services.ts';
 import { createKey, listKeys, revokeKey } from './keys/key-endpoints.ts';
 import { keyBody, keyList, keyParams, newKey } from './keys/key-schemas.ts';
@@ -397,6 +399,19 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'The routes, most first, and all others together', schema: topRoutesBody } },
     problems: ['ledger_unavailable'],
     handler: showTopRoutes,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/pattern',
+    id: 'describePattern',
+    summary: 'What a pattern would cover, before a route is made of it',
+    auth: DASHBOARD,
+    params: nothing,
+    query: patternQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'What it covers, or what is wrong with it', schema: patternBody } },
+    problems: [],
+    handler: describePattern,
   }),
   endpoint({
     method: 'GET',

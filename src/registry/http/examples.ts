@@ -19,6 +19,7 @@ import type { advanceBody, claimBody, renewalsBody, summaryBody } from '../charg
 import { viewCharge } from '../charges/charge-view.ts';
 import { csvHeader, csvLine } from '../charges/charge-csv.ts';
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
+import type { patternBody } from '../trying/pattern-schemas.ts';
 import type { keyBody, keyList, KeyView, newKey } from '../keys/key-schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { overviewBody, seriesBody, topRoutesBody, totalsBody } from '../totals/totals-schemas.ts';
@@ -270,6 +271,18 @@ const LEDGER = {
   },
 } as const;
 
+const TRYING = {
+  describePattern: {
+    description:
+      'Read and matched by the code of the proxy. A pattern that cannot be read is no error here: `valid` is false and `problem` says why. `shadows` are routes of the same method that cover paths of it.',
+    answer: {
+      ...{ valid: true, problem: null, key: '/reports/{*}', existing_id: null },
+      ...{ matches: ['/reports', '/reports/2026', '/reports/2026/q3'], not: ['/reportss', '/'] },
+      shadows: [{ route_id: route.id, by_whom: 'this one' }],
+    } satisfies z.input<typeof patternBody>,
+  },
+} as const;
+
 const apiKey: KeyView = {
   ...{ id: '4f1d2c3b4a596877', name: 'production-eu', scopes: ['sdk', 'ledger'], where: 'store' },
   ...{ created_at: AT, created_by: 'ana@example.com', last_used_at: null, revoked_at: null },
@@ -338,5 +351,6 @@ export const EXPLAINED: Readonly<Record<string, Example>> = {
   ...BILLING,
   ...LEDGER,
   ...KEYS,
+  ...TRYING,
   ...ABOUT,
 };

@@ -389,6 +389,12 @@ describe('live responses are what the document says', () => {
     for (const id of [claim.id, 'nobody-knows']) await dashboard('GET', WHY, `/v1/billing/why/${id}`);
   });
 
+  test('behaviour: what a pattern would do', async () => {
+    const PATTERN = '/v1/billing/pattern';
+    for (const query of ['?route_pattern=/a/*&method=GET', '?route_pattern=/*/a', ''])
+      await dashboard('GET', PATTERN, PATTERN + query);
+  });
+
   test('behaviour: API keys', async () => {
     const [KEYS, KEY] = ['/v1/api-keys', '/v1/api-keys/{id}'];
     const body = { name: 'a', scopes: ['sdk'] };
