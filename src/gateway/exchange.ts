@@ -29,7 +29,7 @@ import type { ReleasePlace } from './client-semaphores.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { asksForPage } from './negotiation.ts';
 import type { ClientBody, HeldResponse, Phase } from './phase.ts';
-import type { KeptResponse } from './pay/memory.ts';
+import type { KeptResponse } from './pay/kept-responses.ts';
 import type {
   ClientAbort,
   End,

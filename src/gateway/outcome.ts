@@ -9,7 +9,7 @@ import type { Route } from '../domain/routing/route.ts';
 import type { RequestOutcome } from '../domain/totals/request-counts.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import type { UpstreamFault } from '../http/transport.ts';
-import type { KeptResponse } from './pay/memory.ts';
+import type { KeptResponse } from './pay/kept-responses.ts';
 
 export type Outcome = ResponseOutcome | ForwardedOutcome | GoneOutcome;
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it, vi } from 'vitest';
-import { createResponseMemory, KeptResponse } from '../../src/gateway/pay/memory.ts';
+import { createResponseMemory, KeptResponse } from '../../src/gateway/pay/kept-responses.ts';
 import { createLabs } from '../support/labs.ts';
 import { openRaw, readChunks, type RawClient } from '../support/raw-client.ts';
 import { answerWith, foreignTokens, inParallel, LONG, turn } from '../support/wire-lab.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { describe, expect, it, vi } from 'vitest';
 import type { ResponseVerdict } from '../../src/gateway/outcome.ts';
-import { createResponseMemory, KeptResponse } from '../../src/gateway/pay/memory.ts';
+import { createResponseMemory, KeptResponse } from '../../src/gateway/pay/kept-responses.ts';
 import { headerOf } from '../support/raw-client.ts';
 import { OK, type Script } from '../support/raw-upstream.ts';
 import type { SmallGatewayOptions } from '../support/small-gateway.ts';

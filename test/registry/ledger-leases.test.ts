@@ -2,7 +2,8 @@
 // not; a clock that is set ends none; and what is known here of a lease that was renewed is believed by nobody but its owner.
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ownerOf, type Claim } from '../../src/domain/payment/charge.ts';
+import type { Claim } from '../../src/domain/payment/charge.ts';
+import { ownerOf } from '../../src/domain/payment/ledger.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import { claimOf, proofOf } from '../cases/claims.ts';

@@ -1,6 +1,6 @@
 // Charges in memory: the store that the contract suite compares others with, and the one of the simulation. It is as exact
 // as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
-import { endsAt, samePayment, type Charge, type ChargeState } from '../../src/domain/payment/charge.ts';
+import { endsAt, type Charge, type ChargeState } from '../../src/domain/payment/charge.ts';
 import { isOfPart } from '../../src/domain/payment/quote.ts';
 import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
 import { OVERDUE_MS, owedBecauseOf } from '../../src/domain/payment/claim-policy.ts';
@@ -20,6 +20,7 @@ import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import { leavesToOwner } from '../../src/domain/payment/transition.ts';
 import {
   createLedger,
+  samePayment,
   type ChargeStore,
   type Ledger,
   type LedgerRules,

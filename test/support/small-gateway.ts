@@ -12,7 +12,7 @@ import type { RequestRecord } from '../../src/gateway/telemetry.ts';
 import { Exchange } from '../../src/gateway/exchange.ts';
 import type { ExchangeContext } from '../../src/gateway/exchange-context.ts';
 import { inspectInbound } from '../../src/gateway/headers.ts';
-import { createResponseMemory, KeptResponse, type ResponseMemory } from '../../src/gateway/pay/memory.ts';
+import { createResponseMemory, KeptResponse, type ResponseMemory } from '../../src/gateway/pay/kept-responses.ts';
 import type { PaidOutcome } from '../../src/gateway/outcome.ts';
 import { mintPermit, type Permit } from '../../src/domain/decide.ts';
 import { systemClock } from '../../src/host/clock.ts';

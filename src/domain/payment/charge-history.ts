@@ -1,7 +1,8 @@
-// The history of a charge, as people read it: a line for each change, which the charge keeps (`appendLine` in charge.ts).
+// The history of a charge, as people read it: a line for each change, which the charge keeps (`appendLine` in claim-policy.ts).
 // What happened before lines were kept is told by the times of the charge.
 import { CHARGE_STATES } from './charge-fields.ts';
-import { MAX_LINES, type Charge, type ChargeState } from './charge.ts';
+import type { Charge, ChargeState } from './charge.ts';
+import { MAX_LINES } from './claim-policy.ts';
 
 /** One change of a charge. `by`: `request`, `reconciler`, `operator` or `store`; null if that is not known. */
 export type ChargeHistoryEntry = {

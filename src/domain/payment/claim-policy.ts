@@ -2,11 +2,12 @@
 // for an answer that can still be fetched. Pure: the ledger decides a claim with it. The journey asks it before that,
 // so that a payment that cannot pay is not verified.
 import {
-  appendLine,
+  CHARGE_ID,
   isUnsettled,
   type AskCounts,
   type Charge,
   type ChargedRequest,
+  type ChargeState,
   type Claim,
   type UndeliveredCause,
 } from './charge.ts';
@@ -243,4 +244,46 @@ function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOp
     refundedAt: null,
     refundNote: null,
   };
+}
+
+/** Latest deadline: its milliseconds are still an integer of JavaScript and of a store. */
+const LATEST_DEADLINE = 2n ** 40n;
+
+/** Finds why `claim` cannot be written; undefined if it can. Its caller has a defect: the ledger refuses the claim. */
+export function findClaimFault(claim: Claim): string | undefined {
+  if (claim.amount <= 0n) return 'the amount is not greater than 0';
+  if (claim.deadline !== null && (claim.deadline < 0n || claim.deadline > LATEST_DEADLINE))
+    return 'the deadline is further than any clock goes';
+  if (!CHARGE_ID.test(claim.id)) return 'the charge id is malformed';
+  if (claim.credential === '') return 'the credential is empty';
+  return undefined;
+}
+
+/** One change of a charge: when, to which state, what happened, who did it, and what is to be said of it. */
+export type ChargeLine = readonly [at: number, state: ChargeState, event: string, owner: string, detail: string | null];
+
+/** Lines of a charge at most. Of more the first stays, and the newest. */
+export const MAX_LINES = 64;
+const LINE = '\n';
+/** No line is shorter: fewer characters hold fewer lines than there may be. */
+const LEAST_LINE = 30;
+const LOOKED = ',"looked",';
+
+/** Appends a line to those of a charge. Looks at the chain that follow one another are one line, that of the last. */
+export function appendLine(lines: string | null, line: ChargeLine): string {
+  const [at, state, event, owner, detail] = line;
+  const added = JSON.stringify([at, state, event, whoIs(owner), detail]);
+  if (lines === null || lines === '') return added;
+  const last = lines.lastIndexOf(LINE);
+  if (event === 'looked' && last >= 0 && lines.includes(LOOKED, last)) return lines.slice(0, last + 1) + added;
+  const all = lines + LINE + added;
+  if (all.length < MAX_LINES * LEAST_LINE) return all;
+  const each = all.split(LINE);
+  return each.length > MAX_LINES ? [...each.slice(0, 1), ...each.slice(1 - MAX_LINES)].join(LINE) : all;
+}
+
+/** An owner names a request of a run, which is nobody's business, or who else acts. */
+function whoIs(owner: string): string {
+  if (owner.startsWith('operator')) return 'operator';
+  return owner === 'reconciler' || owner === 'store' ? owner : 'request';
 }

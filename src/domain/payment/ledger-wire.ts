@@ -4,8 +4,7 @@
 import { z } from 'zod';
 import { railTexts, chargeId, sha256, text } from './charge-shapes.ts';
 import { answerCodec, chargeWire, proofCodec } from './charge-wire.ts';
-import { LOCAL_RUN } from './charge.ts';
-import { CONFLICTS, MAX_RENEWED } from './ledger.ts';
+import { CONFLICTS, LOCAL_RUN, MAX_RENEWED } from './ledger.ts';
 import { clipReason, REFUSALS, type ChargeEvent } from './transition.ts';
 import type { PresentedRequest } from './claim-policy.ts';
 

@@ -3,17 +3,28 @@
 // decided on, and else decides again on what came back. It never guesses: a ledger that cannot say for certain rejects,
 // and the caller must not serve, charge or ask to pay.
 import { LRUCache } from 'lru-cache';
-import {
-  findClaimFault,
-  samePayment,
-  type Charge,
-  type Claim,
-  type PaymentKey,
-  type Proof,
-  type Spelling,
-} from './charge.ts';
-import { decideClaim, type ClaimResult, type ClaimOptions } from './claim-policy.ts';
+import type { Charge, Claim, PaymentKey, Proof, Spelling } from './charge.ts';
+import { decideClaim, findClaimFault, type ClaimResult, type ClaimOptions } from './claim-policy.ts';
 import { transition, type Actor, type ChargeEvent, type TransitionRefusal } from './transition.ts';
+
+/** Owner of a charge: one request of one run of a process. Leases are renewed for the run. */
+export function ownerOf(run: string, request: string): string {
+  return `${run}/${request}`;
+}
+
+/**
+ * Prefix of the runs of a process that holds the store itself. When it starts, no process is left with a lease of an
+ * earlier run. A ledger takes no such owner from elsewhere.
+ */
+export const LOCAL_RUN = 'local-';
+
+/** Prefix of the runs of workers. They reach the store through its process and end with it. */
+export const WORKER_RUN = 'worker-';
+
+/** Prefix of the runs of all workers of the process whose run is `run`. */
+export function workersOfRun(run: string): string {
+  return `${WORKER_RUN}${run.slice(LOCAL_RUN.length)}.`;
+}
 
 /**
  * Every call rejects with LedgerUnavailable if the ledger cannot say. A write may then have happened or not. The same
@@ -248,6 +259,11 @@ export function createLedger(
     due: async (limit) => (await store.due(limit)).map(({ charge }) => charge),
     renew: store.renew,
   };
+}
+
+/** Whether two keys name the same payment. */
+export function samePayment(a: PaymentKey, b: PaymentKey): boolean {
+  return a.network === b.network && a.asset === b.asset && a.payer === b.payer && a.unique === b.unique;
 }
 
 /** The payment is canonical, and of the way that it was verified for. */

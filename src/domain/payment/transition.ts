@@ -2,7 +2,6 @@
 // refused with its reason and changes nothing. Only three ways lead back: `settling -> released`, if nothing was carried
 // out and no earlier attempt is unknown; `released -> claimed`, by a claim; `failed -> settled`, by an operator.
 import {
-  appendLine,
   isUnsettled,
   type AskCounts,
   type Charge,
@@ -12,6 +11,7 @@ import {
   type UndeliveredCause,
 } from './charge.ts';
 import {
+  appendLine,
   ASK_AGAIN,
   fetchableUntil,
   isIdentical,

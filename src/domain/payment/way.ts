@@ -26,14 +26,3 @@ export type QuoteFacts = {
 
 /** The entry of `accepts` for an offer in a version of x402; undefined: that version cannot name it. */
 export type Requirement = (offer: RailOffer, quote: QuoteFacts, version: 1 | 2) => object | undefined;
-
-/** Receipt that a client is shown. It is public: no text of a facilitator or a node is in it. */
-export type Receipt = {
-  readonly success: boolean;
-  readonly network: string;
-  readonly payer: string;
-  readonly amount: string;
-  /** Transaction; empty if nothing was settled. */
-  readonly transaction: string;
-  readonly reason: string | undefined;
-};

@@ -3,11 +3,12 @@
 // Every change carries an id, so that one whose answer was lost is sent again and is the same change; whatever else goes
 // wrong is LedgerUnavailable. An answer is believed only if it is about the charge that was asked about.
 import type { z } from 'zod';
-import { CHARGE_ID, samePayment, type Charge, type Claim } from '../../domain/payment/charge.ts';
+import { CHARGE_ID, type Charge, type Claim } from '../../domain/payment/charge.ts';
 import { ANSWER_BYTES } from '../../domain/payment/charge-fields.ts';
 import { chargeFromWire, claimToWire } from '../../domain/payment/charge-wire.ts';
 import {
   LedgerUnavailable,
+  samePayment,
   type Change,
   type ChargeStore,
   type InsertResult,

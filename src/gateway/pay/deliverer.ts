@@ -4,7 +4,7 @@ import type { Charge, KeptAnswer } from '../../domain/payment/charge.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import { PROBLEMS } from '../../domain/problem.ts';
 import type { ClientAbort, End, Grant, ResponseVerdict } from '../outcome.ts';
-import { KeptResponse, type Replays, type ResponseMemory } from './memory.ts';
+import { KeptResponse, type Replays, type ResponseMemory } from './kept-responses.ts';
 import type { Lease } from './lease.ts';
 import type { Payment, PayOutcome } from './payment.ts';
 import type { PaymentResponses } from './payment-responses.ts';

@@ -4,7 +4,7 @@ import type { Charge } from '../../domain/payment/charge.ts';
 import { paymentStatus, type ClaimResult, type PaymentStatus } from '../../domain/payment/claim-policy.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { ResponseOutcome } from '../outcome.ts';
-import type { SeenPayments } from './memory.ts';
+import type { SeenPayments } from './seen-payments.ts';
 import type { Payment, PayOutcome } from './payment.ts';
 import { tooManyUnsettled } from './payment-problems.ts';
 import type { PaymentResponses } from './payment-responses.ts';

@@ -2,8 +2,7 @@
 // is set changes nothing. If a renewal fails, nothing is done. The lease runs out, another request takes the charge over,
 // and the ledger refuses every later step of ours. What no ledger sees is asked here: a request forwards and answers only
 // what it still holds, also if its process stood still in between.
-import { ownerOf } from '../../domain/payment/charge.ts';
-import { MAX_RENEWED, type Ledger } from '../../domain/payment/ledger.ts';
+import { MAX_RENEWED, ownerOf, type Ledger } from '../../domain/payment/ledger.ts';
 import type { Schedule } from '../../host/clock.ts';
 
 export type Lease = {

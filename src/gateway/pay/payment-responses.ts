@@ -1,8 +1,7 @@
 // The responses that end a payment without what was asked for. Each is counted, and says where the money is if a charge
 // stands behind it.
-import type { Charge, PaymentKey } from '../../domain/payment/charge.ts';
+import type { Charge } from '../../domain/payment/charge.ts';
 import { chargedOf, type ChargeAnswer } from '../../domain/payment/whereabouts.ts';
-import type { Receipt } from '../../domain/payment/way.ts';
 import { problem, type Problem, type ProblemCode } from '../../domain/problem.ts';
 import type { OwnResponses, ResponseOutcome } from '../outcome.ts';
 import type { Rail, Refusal } from '../rails/rail.ts';
@@ -94,7 +93,8 @@ export function createPaymentResponses(deps: PaymentResponsesDeps): PaymentRespo
     refusePayment: (payment, amount, { reason, expected }) => {
       const { presented, route } = payment;
       counted(route.id, 'refused', networkOf(payment));
-      const header = rail.receiptHeader(presented.version, refusedReceipt(presented.key, amount, reason));
+      const receipt = { payment: presented.key, amount, transaction: '', reason };
+      const header = rail.receiptHeader(presented.version, receipt);
       return demandAnew(payment, `payment_refused: ${reason}`, header, expected);
     },
     alreadyUsed: (payment, reason, charge) => {
@@ -150,9 +150,4 @@ function payableNetworks(
       rail.requirement({ way, amount, description: '', resource: undefined }, facts, 2) !== undefined,
   );
   return [...new Set(others.map(({ way }) => way.network))];
-}
-
-/** The receipt that says that nothing was taken. */
-export function refusedReceipt(key: PaymentKey, amount: bigint, reason: string): Receipt {
-  return { success: false, network: key.network, payer: key.payer, amount: amount.toString(), transaction: '', reason };
 }

@@ -2,7 +2,7 @@
 // the request waits for its end. If it does not, a change is tried for as long as it takes: a lost one would leave money
 // or a service hanging. Below are the log line and the metrics of each change.
 import { LedgerUnavailable, type AdvanceResult, type Ledger } from '../../domain/payment/ledger.ts';
-import { type Charge, type Claim, flowOf, type PaymentKey } from '../../domain/payment/charge.ts';
+import { FLOW_OF, type Charge, type Claim, type PaymentKey } from '../../domain/payment/charge.ts';
 import { owedBecauseOf, type ClaimResult, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Log } from '../../host/log.ts';
@@ -294,7 +294,7 @@ function describe(charge: Charge, by: ChargeEvent['kind'] | 'claimed'): Readonly
     scheme: way.scheme,
     pay_to_address: way.payTo,
     x402_version: charge.x402Version,
-    flow: flowOf(charge),
+    flow: FLOW_OF[charge.settle],
     amount: price.amount,
     currency: price.currency,
     amount_atomic: charge.amount,

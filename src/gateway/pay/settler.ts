@@ -2,10 +2,10 @@
 // it has reached the client. The second way waits for nothing, but the upstream has worked for nothing if the settlement
 // fails. So a payment that may fail is settled first. Nothing is buffered meanwhile: the upstream's body waits in its socket.
 import { LRUCache } from 'lru-cache';
-import { settledReceipt, type Charge, type KeptAnswer } from '../../domain/payment/charge.ts';
+import type { Charge, KeptAnswer, Receipt } from '../../domain/payment/charge.ts';
 import { settlesFirst } from '../../domain/payment/offer.ts';
 import { FIRST_LOOK_MS } from '../../domain/payment/transition.ts';
-import type { RailOffer, Receipt } from '../../domain/payment/way.ts';
+import type { RailOffer } from '../../domain/payment/way.ts';
 import type { ChargeAnswer } from '../../domain/payment/whereabouts.ts';
 import type { Problem } from '../../domain/problem.ts';
 import type { Log } from '../../host/log.ts';
@@ -15,7 +15,7 @@ import { isCharged, type OwnAuthorities } from './charged-responses.ts';
 import { grantOf, keptAnswer, type Deliverer } from './deliverer.ts';
 import type { Lease, Leases } from './lease.ts';
 import type { Payment, PayOutcome, SettleModes } from './payment.ts';
-import { refusedReceipt, type PaymentResponses } from './payment-responses.ts';
+import type { PaymentResponses } from './payment-responses.ts';
 import type { Recorder } from './recorder.ts';
 import type { Redeemer } from './redeemer.ts';
 
@@ -329,7 +329,11 @@ async function settleCharge(
       const changeId = recorder.newId();
       const settled = await recorder.changeTwice(payment, charge.id, event, changeId);
       if (settled !== 'unavailable' && settled.kind === 'ok')
-        return { kind: 'settled', charge: settled.charge, receipt: settledReceipt(presented.key, amount, transaction) };
+        return {
+          kind: 'settled',
+          charge: settled.charge,
+          receipt: { payment: presented.key, amount, transaction, reason: undefined },
+        };
       // The ledger does not hold this settlement. Serving now would serve twice once the ledger finds it.
       log.error('a settlement could not be recorded', { charge_id: charge.id, transaction });
       if (settled === 'unavailable')
@@ -343,7 +347,7 @@ async function settleCharge(
       if (refused === 'unavailable') void recorder.changeUntilWritten(payment, charge.id, event);
       if (refused === 'unavailable' || refused.kind !== 'ok') return { kind: 'unknown', charge: current };
       return refused.charge.state === 'failed'
-        ? { kind: 'refused', receipt: refusedReceipt(presented.key, charge.amount, reason) }
+        ? { kind: 'refused', receipt: { payment: presented.key, amount: charge.amount, transaction: '', reason } }
         : { kind: 'unknown', charge: refused.charge };
     }
     case 'not_carried_out': {

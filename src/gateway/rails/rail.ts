@@ -2,9 +2,9 @@
 // used once, as something to check, verify and settle, and as a receipt. It never sees a signature, a chain or a
 // facilitator. A rail never writes to the ledger and never decides what a client is told. It says what is known. It
 // keeps "no" and "not known" apart, because mistaking the second for the first makes a payer pay twice.
-import type { Charge, PaymentKey, Proof, Search } from '../../domain/payment/charge.ts';
+import type { Charge, PaymentKey, Proof, Receipt, Search } from '../../domain/payment/charge.ts';
 import type { Credential } from '../../domain/decide.ts';
-import type { RailOffer, Requirement, Way, Receipt } from '../../domain/payment/way.ts';
+import type { RailOffer, Requirement, Way } from '../../domain/payment/way.ts';
 import type { Problem } from '../../domain/problem.ts';
 import type { Envelope } from './x402/client-wire.ts';
 

@@ -163,7 +163,7 @@ export function createRails(deps: FacilitatorDeps): Rails {
       const stops = rails.map(({ serves, watch }) => watch(() => ways().filter(({ network }) => serves(network))));
       return () => stops.forEach((stop) => stop());
     },
-    receiptHeader: (version, receipt) => railOf(receipt).receiptHeader(version, receipt),
+    receiptHeader: (version, receipt) => railOf(receipt.payment).receiptHeader(version, receipt),
     look: async (charge, asker) =>
       find(charge.payment.network)?.look(charge, asker) ?? {
         kind: 'unavailable',

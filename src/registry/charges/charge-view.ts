@@ -2,7 +2,7 @@
 // `charge-fields.ts`. Nothing in it could be replayed or belongs to its payer alone.
 import { CHARGE_ROWS, type ChargeRow, type ShownValues } from '../../domain/payment/charge-fields.ts';
 import { isChargeSource } from '../../domain/payment/charge-copy.ts';
-import { flowOf } from '../../domain/payment/charge.ts';
+import { FLOW_OF } from '../../domain/payment/charge.ts';
 import { explorerPage } from '../../domain/payment/explorer.ts';
 import type { KnownNetwork } from '../../domain/payment/network.ts';
 import type { ListedCharge } from '../../domain/payment/reports.ts';
@@ -20,7 +20,7 @@ export function viewCharge(charge: ListedCharge, networks: NamedNetworks): Charg
   const known = networks.find(payment.network);
   const view: ChargeView = {
     ...showValues(charge),
-    flow: flowOf(charge),
+    flow: FLOW_OF[charge.settle],
     charged: chargedOf(charge),
     retry_until: retryUntil === null ? null : new Date(retryUntil).toISOString(),
     owed,

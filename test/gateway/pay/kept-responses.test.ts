@@ -1,6 +1,6 @@
 // Responses in memory: how much of them there may be, and for how long they can be had again.
 import { expect, it } from 'vitest';
-import { createReplays, createResponseMemory, KeptResponse } from '../../../src/gateway/pay/memory.ts';
+import { createReplays, createResponseMemory, KeptResponse } from '../../../src/gateway/pay/kept-responses.ts';
 
 const KEY = { credentialSha256: 'a', method: 'GET', targetSha256: '/x' };
 const OF = { chargeId: 'chg_1', routeId: 'r' };

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { problem } from '../../../src/domain/problem.ts';
 import type { ResponseOutcome, Outcome, PaidOutcome } from '../../../src/gateway/outcome.ts';
-import { createResponseMemory, KeptResponse } from '../../../src/gateway/pay/memory.ts';
+import { createResponseMemory, KeptResponse } from '../../../src/gateway/pay/kept-responses.ts';
 import type { Look, Settlement, Verification } from '../../../src/gateway/rails/rail.ts';
 import { WAY } from '../../cases/receivers.ts';
 import { createLeases, LEASE_MS } from '../../../src/gateway/pay/lease.ts';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { PaymentKey } from '../../../src/domain/payment/charge.ts';
-import { createSeenPayments } from '../../../src/gateway/pay/memory.ts';
+import { createSeenPayments } from '../../../src/gateway/pay/seen-payments.ts';
 
 const payment = (number: number): PaymentKey => ({
   network: 'eip155:84532',

@@ -155,10 +155,8 @@ describe('receipts', () => {
 
   test('behaviour: a settled payment, over v2 and v1', () => {
     const receipt = {
-      success: true,
-      network: key.network,
-      payer: key.payer,
-      amount: '100000',
+      payment: key,
+      amount: 100_000n,
       transaction: '0xabc',
       reason: undefined,
     };
@@ -178,10 +176,8 @@ describe('receipts', () => {
 
   test('behaviour: a refused one', () => {
     const receipt = {
-      success: false,
-      network: key.network,
-      payer: key.payer,
-      amount: '1',
+      payment: key,
+      amount: 1n,
       transaction: '',
       reason: 'insufficient_funds',
     };

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Offer } from '../../../src/domain/payment/offer.ts';
 import { createPaymentRequired } from '../../../src/domain/payment/payment-required.ts';
 import type { PresentedPayment } from '../../../src/gateway/rails/rail.ts';
-import { settledReceipt } from '../../../src/domain/payment/charge.ts';
 import { route } from '../../cases/routes.ts';
 import { startChain, type Chain } from '../../support/chain/chain.ts';
 import { startFacilitator } from '../../support/chain/facilitator.ts';
@@ -65,7 +64,8 @@ beforeAll(async () => {
       if (settlement.kind !== 'settled') throw new Error(JSON.stringify(settlement));
       paid.push(presented);
       const { transaction } = settlement;
-      const [name, receipt] = rail.receiptHeader(presented.version, settledReceipt(presented.key, PRICE, transaction));
+      const settled = { payment: presented.key, amount: PRICE, transaction, reason: undefined };
+      const [name, receipt] = rail.receiptHeader(presented.version, settled);
       res.writeHead(200, { [name]: receipt }).end('the report');
     };
     answer().catch((error: unknown) => res.writeHead(500).end(String(error)));

@@ -1,6 +1,7 @@
 // A model of a token's chain: a nonce moves money once or never, whoever sends the transaction; blocks come at one pace; a
 // transaction waits in the pool for as long as the schedule says. What it says is the truth about the money.
-import { samePayment, type PaymentKey } from '../../../src/domain/payment/charge.ts';
+import type { PaymentKey } from '../../../src/domain/payment/charge.ts';
+import { samePayment } from '../../../src/domain/payment/ledger.ts';
 import type { LookSubject, Rail, PartialLook } from '../../../src/gateway/rails/rail.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 

@@ -2,7 +2,7 @@
 // in pieces, is kept where that was asked for, and ends in exactly one outcome. The upstream fails where it likes.
 import type { PaidOutcome } from '../../../src/gateway/outcome.ts';
 import type { End } from '../../../src/gateway/outcome.ts';
-import type { KeptResponse } from '../../../src/gateway/pay/memory.ts';
+import type { KeptResponse } from '../../../src/gateway/pay/kept-responses.ts';
 import type { OwnResponse } from '../../../src/host/respond.ts';
 import type { Actor, Scheduler } from './scheduler.ts';
 import type { Watch } from './watch.ts';

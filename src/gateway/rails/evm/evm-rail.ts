@@ -38,7 +38,7 @@ export function createEvmRail(deps: RailDeps): NetworkRail {
       return checkPayment(presented, offer, nowMs);
     },
     ...deps.facilitators.askFor(EVM_WORDS),
-    receiptHeader: (version, receipt) => writeReceipt(version, receipt, v1NameOf(receipt.network)),
+    receiptHeader: (version, receipt) => writeReceipt(version, receipt, v1NameOf(receipt.payment.network)),
     look: createLook(deps),
   };
 }

@@ -5,7 +5,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Credential } from '../../../domain/decide.ts';
 import { readJson } from '../service-call.ts';
-import type { Receipt } from '../../../domain/payment/way.ts';
+import type { Receipt } from '../../../domain/payment/charge.ts';
 
 export type Envelope = {
   readonly version: Credential['version'];
@@ -120,16 +120,17 @@ export function decodeBase64(value: string): Buffer | undefined {
 /** Writes the receipt for a client of x402 `version`. `v1Network`: the name of the network in version 1. */
 export function writeReceipt(
   version: Credential['version'],
-  { success, network, payer, amount, transaction, reason }: Receipt,
+  { payment: { network, payer }, amount, transaction, reason }: Receipt,
   v1Network: string | undefined,
 ): readonly [name: string, value: string] {
+  const success = reason === undefined;
   const settlement = {
     success,
     ...(success ? {} : { errorReason: reason }),
     transaction,
     network: version === 2 ? network : (v1Network ?? network),
     payer,
-    ...(success && version === 2 ? { amount } : {}),
+    ...(success && version === 2 ? { amount: amount.toString() } : {}),
   };
   const name = version === 2 ? 'PAYMENT-RESPONSE' : 'X-PAYMENT-RESPONSE';
   return [name, Buffer.from(JSON.stringify(settlement)).toString('base64')];

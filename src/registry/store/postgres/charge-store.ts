@@ -1,9 +1,9 @@
 // Charges on PostgreSQL: the ports of the ledger's store over any number of processes that share it. The ledger has
 // decided what is written. It is written only if the row still has the version that was decided on. Time is the
 // database's.
-import { LOCAL_RUN } from '../../../domain/payment/charge.ts';
 import {
   LedgerUnavailable,
+  LOCAL_RUN,
   type Change,
   type StoredCharge,
   type UpdateResult,

@@ -1,16 +1,16 @@
 // The statements of the ledger's thread on its SQLite file. The ledger, in the main thread, decides what they write.
 // The caller holds a transaction with the write lock around all of it, and commits before it answers.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { NO_DEADLINE_MS, type KeptAnswer } from '../../../domain/payment/charge.ts';
+import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import {
   LOCAL_RUN,
-  NO_DEADLINE_MS,
   WORKER_RUN,
   workersOfRun,
-  type KeptAnswer,
-} from '../../../domain/payment/charge.ts';
-import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
+  type ChargeName,
+  type StoredCharge,
+} from '../../../domain/payment/ledger.ts';
 import type { ChangeLog } from '../../../domain/payment/reports.ts';
-import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import {
   type InsertRefusal,
   type UpdateRefusal,

@@ -1,12 +1,9 @@
-// Memory of this process about payments, lost with it: the responses that were paid for, while a client may need one
-// again, and the payments it has seen.
-import type { PaymentKey } from '../../domain/payment/charge.ts';
+// Responses that were paid for, kept in memory alone for a client that leaves before the last byte, and for 60 s after it:
+// that byte may be lost in a buffer. All kept responses of a process share one limit. A response that does not fit is not
+// kept.
 import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Schedule } from '../../host/clock.ts';
 import type { OwnResponse } from '../../host/respond.ts';
-
-// Responses are kept for a client that leaves before the last byte, and for 60 s after it: that byte may be lost in a
-// buffer. All kept responses of a process share one limit. A response that does not fit is not kept.
 
 /** Budget in bytes for kept responses in this process. */
 export type ResponseMemory = {
@@ -93,7 +90,7 @@ export class KeptResponse {
   }
 }
 
-/** A replay has its own. */
+/** Headers that a replay has its own of. */
 const MADE_ANEW: ReadonlySet<string> = new Set(['content-length', 'x-request-id']);
 
 /** Response that a repeated request gets, and what the request has to show for it. */
@@ -148,79 +145,4 @@ export function createReplays(schedule: Schedule, monotonic: () => number): Repl
       return found.method === method && found.targetSha256 === targetSha256 ? found.replay : undefined;
     },
   };
-}
-
-// Payments that were seen, so that a new one needs no look-up. With a look-up each, a paid request takes 1.06 to 1.1 times
-// the CPU with two workers, and 1.01 with one process (`node bench/paid.ts --paid --workers 2 --root . --root ../without`).
-// A payment that came before a restart or through another process is not seen here, and the ledger says so when it is
-// claimed or refused.
-
-export type SeenPayments = {
-  /**
-   * Whether a payment may have been seen. False: it was never added. True: it was, or now and then looks like one that
-   * was, so ask the ledger.
-   */
-  readonly has: (payment: PaymentKey) => boolean;
-  readonly add: (payment: PaymentKey) => void;
-};
-
-/** Payments of one generation. Two are remembered: at 1,000 payments a second those of the last 17 to 33 minutes. */
-const CAPACITY = 1_000_000;
-/** Bits for each payment. Four are set, so two of a thousand others look the same when a generation is full. */
-const BITS_PER_PAYMENT = 16;
-/** Random if payers are well advised: 128 bits at its end are looked at. */
-const HEX = /[0-9a-f]{32}$/;
-
-export function createSeenPayments(capacity = CAPACITY): SeenPayments {
-  // A power of two; memory that no bit was set in is not taken yet.
-  const words = 2 ** Math.ceil(Math.log2((capacity * BITS_PER_PAYMENT) / 32));
-  let young = new Uint32Array(words);
-  let old: Uint32Array | undefined;
-  let added = 0;
-
-  return {
-    has: ({ unique }) => {
-      if (!HEX.test(unique)) return true;
-      return holds(young, unique) || (old !== undefined && holds(old, unique));
-    },
-    add: ({ unique }) => {
-      if (!HEX.test(unique)) return;
-      if (added === capacity) {
-        old = young;
-        young = new Uint32Array(words);
-        added = 0;
-      }
-      added += 1;
-      for (let part = 0; part < PARTS; part++) {
-        const at = partOf(unique, part);
-        const word = wordOf(young, at);
-        young[word] = (young[word] ?? 0) | bitOf(at);
-      }
-    },
-  };
-}
-
-const PARTS = 4;
-const PART_DIGITS = 8;
-
-function holds(bits: Uint32Array, unique: string): boolean {
-  for (let part = 0; part < PARTS; part++) {
-    const at = partOf(unique, part);
-    if (((bits[wordOf(bits, at)] ?? 0) & bitOf(at)) === 0) return false;
-  }
-  return true;
-}
-
-/** Reads 32 bits of a payment's unique part. */
-function partOf(unique: string, part: number): number {
-  const from = unique.length - (PARTS - part) * PART_DIGITS;
-  return Number.parseInt(unique.slice(from, from + PART_DIGITS), 16);
-}
-
-function wordOf(bits: Uint32Array, at: number): number {
-  return (at >>> 5) & (bits.length - 1);
-}
-
-function bitOf(at: number): number {
-  return 1 << (at & 31);
 }
