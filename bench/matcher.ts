@@ -131,11 +131,12 @@ async function measureQuotes(): Promise<QuoteNumbers> {
   const { createQuotes }: typeof quoteModule = await import(from('domain/payment/quote.ts'));
   const { createOffers }: typeof offerModule = await import(from('domain/payment/offer.ts'));
   const { createPaymentRequired }: typeof requiredModule = await import(from('domain/payment/payment-required.ts'));
-  const { createRandom, createTokens }: typeof clockModule = await import(from('host/clock.ts'));
+  const { createRandom }: typeof clockModule = await import(from('host/clock.ts'));
+  const random = createRandom();
   const quotes = createQuotes({
     secrets: ['x'.repeat(32)],
     ttlMs: 300_000,
-    nonce: createTokens(createRandom(), 12, 'base64url'),
+    nonce: () => random(12).toString('base64url'),
   });
   const offer = createOffers(new Map([['default', RECEIVER]]))(makeRoute(0));
   if ('code' in offer) throw new Error(offer.detail);

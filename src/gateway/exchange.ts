@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ResponseWatcher } from '../host/client-connection.ts';
+import { NO_TRACE, type Trace } from '../host/identifiers.ts';
 import { respond, type OwnResponse } from '../host/respond.ts';
 import type {
   CallFault,
@@ -17,12 +18,10 @@ import { breakOff, ClientResponse, sendEarlyHints, sendOwn, type ClientResponseL
 import { noteAnswer, noteEnd, startRecord, type RequestRecord } from './telemetry.ts';
 import {
   hasBody,
-  NO_TRACE,
   publicOrigin,
   responseHeaders,
   upstreamHeaders,
   type ResponseFacts,
-  type Trace,
   type UpstreamFacts,
 } from './headers.ts';
 import type { ReleasePlace } from './client-semaphores.ts';

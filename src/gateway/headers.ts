@@ -16,7 +16,7 @@ import {
   withoutDeskCookies,
 } from './header-rules.ts';
 import type { Permit } from '../domain/decide.ts';
-import { createTokens, type Random } from '../host/clock.ts';
+import type { Trace } from '../host/identifiers.ts';
 
 /** A name that cannot be meant for an address, with a port that cannot be too large: most of them. */
 const PLAIN_HOST = /^(?:[A-Za-z0-9_-]+\.)*[A-Za-z_][A-Za-z0-9_-]*(?::\d{1,4})?$/;
@@ -325,54 +325,4 @@ function publicLocation(value: string, facts: ResponseFacts): string {
   const absolute = authority.startsWith('//') ? `${upstream.protocol}${authority}` : authority;
   if (!URL.canParse(absolute) || new URL(absolute).origin !== upstream.origin) return value;
   return `${facts.publicOrigin}${value.slice(authority.length)}`;
-}
-
-// The two identities that follow a request through every log: its request id and its W3C trace context. Both are taken
-// from the client only in exactly their form. Anything else is replaced or dropped, so that no client writes into our
-// logs or the upstream's.
-
-export type Trace = {
-  readonly requestId: string;
-  /** Value of `traceparent` for the upstream, as the client sent it: a span of ours would never be exported. */
-  readonly traceparent: string | undefined;
-  readonly tracestate: string | undefined;
-  readonly traceId: string | undefined;
-};
-
-/** Trace of a request that was not read yet. */
-export const NO_TRACE: Trace = { requestId: '', traceparent: undefined, tracestate: undefined, traceId: undefined };
-
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
-/** W3C Trace Context, section 3.2; of a later version what it begins with. */
-const TRACEPARENT =
-  /^(?:00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}|(?!00|ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-[\x21-\x7e]{0,200})?)$/;
-const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
-const ZEROS = /^0+$/;
-
-type Header = string | string[] | undefined;
-
-export type TraceReader = (givenId: Header, givenParent: Header, givenState: Header) => Trace;
-
-export function createTraceReader(random: Random): TraceReader {
-  const newId = createTokens(random, 16, 'hex');
-  return (givenId, givenParent, givenState) => {
-    const requestId = typeof givenId === 'string' && REQUEST_ID.test(givenId) ? givenId : newId();
-    const traceId = typeof givenParent === 'string' ? traceIdOf(givenParent) : undefined;
-    if (typeof givenParent !== 'string' || traceId === undefined)
-      return { requestId, traceparent: undefined, tracestate: undefined, traceId: undefined };
-    return {
-      requestId,
-      traceparent: givenParent,
-      tracestate: typeof givenState === 'string' && TRACESTATE.test(givenState) ? givenState : undefined,
-      traceId,
-    };
-  };
-}
-
-function traceIdOf(parent: string): string | undefined {
-  const found = TRACEPARENT.exec(parent);
-  const traceId = found?.[1] ?? found?.[3];
-  const spanId = found?.[2] ?? found?.[4];
-  if (traceId === undefined || spanId === undefined || ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined;
-  return traceId;
 }

@@ -4,7 +4,8 @@
 // it is is decided again after reading on. What an answer says is in force in this process.
 import type { FieldError } from '../../domain/problem.ts';
 import { toWire, type Route, type RouteInput, type RoutePatch } from '../../domain/routing/route.ts';
-import { type Clock, type Random, makeUuid } from '../../host/clock.ts';
+import type { Clock, Random } from '../../host/clock.ts';
+import { makeUuid } from '../../host/identifiers.ts';
 import type { Log } from '../../host/log.ts';
 import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { applyPatch, findChangeFaults, findNewFaults, keyOf, makeRoute, type RouteRules } from './route-changes.ts';

@@ -1,9 +1,9 @@
-// Queue of calls in front of a ledger's store. Calls that come together leave together, as the next batch of a carrier
-// that is free: the thread of a SQLite file, a connection to PostgreSQL. The queue is bounded, and every call has a
-// deadline: its caller is refused with LedgerUnavailable then. A call that no carrier has by its deadline is never
-// carried out; of one that a carrier has nobody knows.
+// Queue of calls in front of a ledger's store. Calls that come together leave together when the event loop is idle, as the
+// next batch of a carrier that is free: the thread of a SQLite file, a connection to PostgreSQL. The queue is bounded, and
+// every call has a deadline: its caller is refused with LedgerUnavailable then. A call that no carrier has by its deadline
+// is never carried out; of one that a carrier has nobody knows.
 import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
-import { createWhenIdle } from '../../host/clock.ts';
+import { systemClock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 
 export type CallQueue<C, R> = {
@@ -187,5 +187,42 @@ function createAnswers<C, R>(log: Log): Answers<C, R> {
       pending.isOver = true;
       pending.reject(new LedgerUnavailable(message));
     },
+  };
+}
+
+/** Runs what it is given once. */
+type IdleScheduler = (run: () => void) => void;
+
+/** The event loop as far as it is looked at. */
+type Loop = {
+  /** Runs `run` after everything that the current turn brought. */
+  readonly afterTurn: (run: () => void) => void;
+  /** Events that sockets, threads and the like have brought so far. */
+  readonly events: () => number;
+  /** Clock that only ever grows, in milliseconds. */
+  readonly now: () => number;
+};
+
+const eventLoop: Loop = {
+  afterTurn: setImmediate,
+  events: () => performance.nodeTiming.uvMetricsInfo.events,
+  now: systemClock.monotonic,
+};
+
+/**
+ * Makes a wait for an idle moment. `maxMs` bounds it while every turn of the loop brings events. An idle loop notices no
+ * difference. A busy one does its other work first, which would have waited for the processor anyway.
+ */
+export function createWhenIdle(maxMs: number, { afterTurn, events, now }: Loop = eventLoop): IdleScheduler {
+  return (run) => {
+    const latest = now() + maxMs;
+    let seen: number | undefined;
+    const look = (): void => {
+      const brought = events();
+      if (brought === seen || now() >= latest) return run();
+      seen = brought;
+      afterTurn(look);
+    };
+    afterTurn(look);
   };
 }

@@ -234,7 +234,8 @@ export function fakeTime(): {
   onTestFinished(() => void vi.useRealTimers());
   const scheduled = new Set<symbol>();
   return {
-    clock: systemClock,
+    // The system's clock is bound to the real one.
+    clock: { now: systemClock.now, monotonic: () => performance.now() },
     schedule: (ms, run) => {
       const id = Symbol('timer');
       scheduled.add(id);

@@ -3,7 +3,8 @@
 // Sources: Coinbase CDP API authentication, PayAI merchant authentication, RFC 7519 (JWT), RFC 8037 (EdDSA).
 import { SignJWT } from 'jose';
 import type { FacilitatorAuth, SigningAuth } from '../../../domain/payment/offer.ts';
-import { type Clock, type Random, makeUuid } from '../../../host/clock.ts';
+import type { Clock, Random } from '../../../host/clock.ts';
+import { makeUuid } from '../../../host/identifiers.ts';
 
 /** Resolves to the value of `Authorization` for this very call. */
 export type Authorizer = (auth: FacilitatorAuth, method: 'GET' | 'POST', url: URL) => Promise<string>;

@@ -1,7 +1,8 @@
 // The migrations of the schema: brings it up to date in one transaction under a lock, so that of many processes at once one
 // does it and the others find it done. A schema is only added to, so that a program of the version before works on beside it.
 import { readFileSync } from 'node:fs';
-import { makeUuid, type Random } from '../../../host/clock.ts';
+import type { Random } from '../../../host/clock.ts';
+import { makeUuid } from '../../../host/identifiers.ts';
 import { integer } from '../rows.ts';
 import { codeOf, inTransaction, PostgresRefusal, type Session } from './connection.ts';
 

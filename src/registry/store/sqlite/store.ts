@@ -2,7 +2,8 @@
 // memory serves what is asked often. One process owns the routes; others, such as `tollgate keys`, may have the file open
 // beside it. Whatever SQLite says goes out as StoreUnavailable, and a lock is waited for without blocking the thread.
 import type { DatabaseSync } from 'node:sqlite';
-import { makeUuid, type Random } from '../../../host/clock.ts';
+import type { Random } from '../../../host/clock.ts';
+import { makeUuid } from '../../../host/identifiers.ts';
 import { StoreUnavailable, type UpgradeListener, type Store } from '../ports.ts';
 import { createApiKeyRows } from './api-key-rows.ts';
 import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';

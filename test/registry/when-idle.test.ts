@@ -1,7 +1,7 @@
 import { createConnection, createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { createWhenIdle } from '../../src/host/clock.ts';
+import { createWhenIdle } from '../../src/registry/store/call-queue.ts';
 
 /** A loop whose turns are made by hand; each brings as many events as it is told. */
 function fakeLoop() {
