@@ -3,7 +3,8 @@ import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
 import type { Alarms, ChargeReports } from '../domain/payment/reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
 import type { ObserveLeases } from '../domain/payment/ledger.ts';
-import { addDecimals, type Decimal, type Metrics } from '../host/metrics.ts';
+import { addDecimals, type Decimal } from '../host/decimal.ts';
+import type { Metrics } from '../host/metrics.ts';
 
 /** Time after the end of a payment in which it should have been settled or failed. */
 const END_MARGIN_MS = 60_000;

@@ -1,7 +1,8 @@
 // Metrics of several processes as those of one. Each worker reports what it counted since its last report, and its
 // gauges as they are; the process that is scraped adds that to its own. So nothing that was counted is lost with a
 // worker.
-import { addDecimals, readDecimal, writeDecimal, writeFamilies, type Family, type FamilyValue } from './metrics.ts';
+import { addDecimals, readDecimal, writeDecimal } from './decimal.ts';
+import { writeFamilies, type Family, type FamilyValue } from './metrics.ts';
 
 /** Rules by which gauges of several processes become one; a gauge without one is summed up. */
 export type MergeRules = Readonly<Record<string, 'max' | 'min'>>;

@@ -1,22 +1,8 @@
 // Prometheus metrics behind plain functions: a counter binds a child once and calls it, a scrape gets text.
 // Every name has the prefix `tollgate_`; the names themselves belong to those who count.
-import {
-  Counter,
-  Gauge,
-  Registry,
-  collectDefaultMetrics,
-  Histogram,
-  type MetricObjectWithValues,
-  type MetricValueWithName,
-} from 'prom-client';
-
-export type Labels = Readonly<Record<string, string>>;
-
-/** Decimal number as `units / 10^scale`. */
-export type Decimal = { readonly units: bigint; readonly scale: number };
-
-/** The child for these label values, in the order of the label names; made once, then only looked up. */
-type Bound = (first?: string, second?: string, third?: string) => (amount: number) => void;
+import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+import { writeDecimal, type Decimal } from './decimal.ts';
+import { bind, createCounter, createHistogram, type Bound, type Labels } from './series.ts';
 
 export type Metrics = {
   readonly counter: (name: string, help: string, labels: readonly string[]) => Bound;
@@ -101,23 +87,7 @@ export function createMetrics(): Metrics {
     ...exact.map((read) => read()),
   ];
   return {
-    counter: (name, help, labels) => {
-      // Counts are kept here and handed over at a scrape: a request only adds to a number.
-      const handOver: (() => void)[] = [];
-      const collect = (): void => handOver.forEach((hand) => hand());
-      const counter = new Counter<string>({ ...common(name, help, labels), collect });
-      return bind(labels, (values) => {
-        const child = counter.labels(values);
-        let counted = 0;
-        handOver.push(() => {
-          child.inc(counted);
-          counted = 0;
-        });
-        return (by) => {
-          counted += by;
-        };
-      });
-    },
+    counter: (name, help, labels) => bind(labels, createCounter(common(name, help, labels))),
     duration: (name, help, labels) =>
       bind(labels, createHistogram({ ...common(name, help, labels), buckets: BUCKETS })),
     histogram: (name, help, labels, buckets) =>
@@ -182,120 +152,6 @@ function writeValue(value: number | string): string {
   return value === Infinity ? '+Inf' : value === -Infinity ? '-Inf' : String(value);
 }
 
-export function addDecimals(a: Decimal, b: Decimal): Decimal {
-  const scale = Math.max(a.scale, b.scale);
-  return { units: a.units * 10n ** BigInt(scale - a.scale) + b.units * 10n ** BigInt(scale - b.scale), scale };
-}
-
-/** Reads what `writeDecimal` wrote. */
-export function readDecimal(text: string): Decimal {
-  const [whole = '', fraction = ''] = text.split('.');
-  return { units: BigInt(whole + fraction), scale: fraction.length };
-}
-
-/** Writes a decimal without zeros at its end. */
-export function writeDecimal({ units, scale }: Decimal): string {
-  const digits = units.toString().padStart(scale + 1, '0');
-  const fraction = scale === 0 ? '' : digits.slice(-scale).replace(/0+$/, '');
-  const whole = scale === 0 ? digits : digits.slice(0, -scale);
-  return fraction === '' ? whole : `${whole}.${fraction}`;
-}
-
 function escapeLabel(value: string): string {
   return value.replace(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`));
-}
-
-type Child = (amount: number) => void;
-
-function bind(names: readonly string[], make: (labels: Record<string, string>) => Child): Bound {
-  if (names.length > 3) throw new Error(`more labels than are looked up: ${names.join(', ')}`);
-  const children = new Map<string, Map<string, Map<string, Child>>>();
-  return (first = '', second = '', third = '') => {
-    let seconds = children.get(first);
-    if (seconds === undefined) children.set(first, (seconds = new Map()));
-    let thirds = seconds.get(second);
-    if (thirds === undefined) seconds.set(second, (thirds = new Map()));
-    let child = thirds.get(third);
-    if (child === undefined) {
-      const values = [first, second, third];
-      child = make(Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])));
-      thirds.set(third, child);
-    }
-    return child;
-  };
-}
-
-// Histograms in plain numbers: a request adds to three, and the library's own observing costs more than all
-// the rest of counting. A scrape reads them in the library's shape, and the library writes the text.
-
-type Values = MetricValueWithName<string>[];
-
-type Series = {
-  readonly labels: Labels;
-  /** Numbers of values by bucket, not cumulative, with one more for values beyond the last. */
-  readonly counts: Float64Array;
-  sum: number;
-};
-
-type HistogramSettings = {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: string[];
-  readonly registers: Registry[];
-  /** Upper bounds, ascending. */
-  readonly buckets: readonly number[];
-};
-
-/** Registers the histogram; what is returned makes the child for label values: `(amount) => void`. */
-function createHistogram(settings: HistogramSettings): (labels: Labels) => (amount: number) => void {
-  const { buckets } = settings;
-  const children: Series[] = [];
-  const read = (): Values => children.flatMap((series) => valuesOf(settings, series));
-  const { registers } = settings;
-  for (const registry of registers)
-    registry.registerMetric(new CountedHistogram({ ...settings, buckets: [...buckets], registers: [] }, read));
-  return (labels) => {
-    const series: Series = { labels, counts: new Float64Array(buckets.length + 1), sum: 0 };
-    children.push(series);
-    const { counts } = series;
-    return (amount) => {
-      let at = 0;
-      while (at < buckets.length && amount > (buckets[at] ?? 0)) at++;
-      counts[at] = (counts[at] ?? 0) + 1;
-      series.sum += amount;
-    };
-  };
-}
-
-class CountedHistogram extends Histogram<string> {
-  readonly #read: () => Values;
-  readonly #about: { name: string; help: string };
-
-  constructor(configuration: ConstructorParameters<typeof Histogram<string>>[0], read: () => Values) {
-    super(configuration);
-    this.#read = read;
-    this.#about = configuration;
-  }
-
-  override get(): Promise<MetricObjectWithValues<MetricValueWithName<string>>> {
-    return this.getForPromString();
-  }
-
-  /** Answers what the registry asks a histogram for. */
-  async getForPromString(): Promise<MetricObjectWithValues<MetricValueWithName<string>>> {
-    const { name, help } = this.#about;
-    return { name, help, type: 'histogram', aggregator: 'sum', collect: () => undefined, values: this.#read() };
-  }
-}
-
-function valuesOf({ name, buckets }: HistogramSettings, { labels, counts, sum }: Series): Values {
-  const values: Values = [];
-  let below = 0;
-  for (const [at, bound] of [...buckets, Infinity].entries()) {
-    below += counts[at] ?? 0;
-    const le = bound === Infinity ? '+Inf' : bound;
-    values.push({ metricName: `${name}_bucket`, labels: { ...labels, le }, value: below });
-  }
-  values.push({ metricName: `${name}_sum`, labels, value: sum }, { metricName: `${name}_count`, labels, value: below });
-  return values;
 }

@@ -6,7 +6,8 @@ import { FLOW_OF, type Charge, type Claim, type PaymentKey } from '../../domain/
 import { owedBecauseOf, type ClaimResult, type ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Log } from '../../host/log.ts';
-import { addDecimals, type Decimal, type Metrics } from '../../host/metrics.ts';
+import { addDecimals, type Decimal } from '../../host/decimal.ts';
+import type { Metrics } from '../../host/metrics.ts';
 
 type RecorderDeps = {
   readonly ledger: Pick<Ledger, 'find' | 'claim' | 'advance'>;
@@ -216,9 +217,16 @@ export type ChargeLog = {
   readonly counted: (routeId: string, result: PaymentResult, network: string | undefined) => void;
 };
 
-type Revenue = { readonly labels: Readonly<Record<string, string>>; sum: Decimal };
+/** Money in units of one scale: a payment only adds to an integer. */
+type Revenue = {
+  readonly series: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly scale: number;
+  units: bigint;
+};
 
 const NO_WAY = 'none';
+const NOTHING: Decimal = { units: 0n, scale: 0 };
 
 export function createChargeLog(metrics: Metrics, log: Log, routeLabel: (id: string) => string): ChargeLog {
   const payments = metrics.counter('payments_total', 'Presented payments, by how they ended.', [
@@ -233,7 +241,11 @@ export function createChargeLog(metrics: Metrics, log: Log, routeLabel: (id: str
     'Settled money in the currency of the route, to the last unit.',
     ['route_id', 'currency', 'network'],
     (set) => {
-      for (const { labels, sum } of revenues.values()) set(labels, sum);
+      for (const parts of Map.groupBy(revenues.values(), ({ series }) => series).values()) {
+        const [first] = parts;
+        const sum = parts.reduce(addDecimals, NOTHING);
+        if (first !== undefined) set(first.labels, sum);
+      }
     },
   );
   const counted: ChargeLog['counted'] = (routeId, result, network) =>
@@ -241,11 +253,14 @@ export function createChargeLog(metrics: Metrics, log: Log, routeLabel: (id: str
   const earned = ({ route, price: { currency }, way, amount }: Charge): void => {
     const { network } = way;
     const routeId = routeLabel(route.id);
-    const name = `${routeId} ${currency} ${network}`;
+    const series = `${routeId} ${currency} ${network}`;
+    const name = `${series} ${way.decimals}`;
     const known = revenues.get(name);
-    const sum = { units: amount, scale: way.decimals };
-    if (known === undefined) revenues.set(name, { labels: { route_id: routeId, currency, network }, sum });
-    else known.sum = addDecimals(known.sum, sum);
+    if (known !== undefined) known.units += amount;
+    else {
+      const labels = { route_id: routeId, currency, network };
+      revenues.set(name, { series, labels, scale: way.decimals, units: amount });
+    }
   };
   return {
     counted,
