@@ -71,7 +71,7 @@ describe('who may import whom', () => {
   test.each([
     ['http-proxy-3', ['gateway/sync/relay/registry-relay.ts']],
     ['jose', ['registry/auth/dashboard-tokens.ts', 'gateway/rails/x402/auth.ts']],
-    ['prom-client', ['host/metrics.ts']],
+    ['prom-client', ['host/metrics.ts', 'host/series.ts']],
     ['path-to-regexp', ['domain/routing/pattern.ts', 'registry/http/router.ts']],
     ['yaml', ['config/']],
     ['@noble/hashes', ['gateway/rails/evm/']],

@@ -4,7 +4,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
 import type { Config, ProxyConfig } from '../../config/config.ts';
 import { dataFolderOf } from '../../config/data-folder.ts';
-import { workersOfRun } from '../../domain/payment/ledger.ts';
+import { workersOfRun } from '../../domain/payment/run-names.ts';
 import { workerStore } from '../../domain/store-settings.ts';
 import type { CurrentSnapshot } from '../../gateway/routes/current-snapshot.ts';
 import type { Check } from '../../host/admin.ts';

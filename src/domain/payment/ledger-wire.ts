@@ -4,7 +4,8 @@
 import { z } from 'zod';
 import { railTexts, chargeId, sha256, text } from './charge-shapes.ts';
 import { answerCodec, chargeWire, proofCodec } from './charge-wire.ts';
-import { CONFLICTS, LOCAL_RUN, MAX_RENEWED } from './ledger.ts';
+import { CONFLICTS, MAX_RENEWED } from './ledger.ts';
+import { LOCAL_RUN } from './run-names.ts';
 import { clipReason, REFUSALS, type ChargeEvent } from './transition.ts';
 import type { PresentedRequest } from './claim-policy.ts';
 

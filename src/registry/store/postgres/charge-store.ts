@@ -3,11 +3,11 @@
 // database's.
 import {
   LedgerUnavailable,
-  LOCAL_RUN,
   type Change,
   type StoredCharge,
   type UpdateResult,
 } from '../../../domain/payment/ledger.ts';
+import { LOCAL_RUN } from '../../../domain/payment/run-names.ts';
 import {
   keptBy,
   toRowChange,

@@ -3,7 +3,8 @@
 // it is first asked. A registry keeps its charges so, beside its routes, and so does a sidecar with a store of its own.
 import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { LOCAL_RUN, type Change, type UpdateResult } from '../../../domain/payment/ledger.ts';
+import type { Change, UpdateResult } from '../../../domain/payment/ledger.ts';
+import { LOCAL_RUN } from '../../../domain/payment/run-names.ts';
 import { type ChargesOptions, type ChargesStore, UPGRADING } from '../ports.ts';
 import { keptBy, toRowChange, toRowInsert, type UpdateRefusal } from '../charge-values.ts';
 import { createCallQueue, type CallQueueOptions, type Carrier } from '../call-queue.ts';

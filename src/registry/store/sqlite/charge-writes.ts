@@ -3,13 +3,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { NO_DEADLINE_MS, type KeptAnswer } from '../../../domain/payment/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
-import {
-  LOCAL_RUN,
-  WORKER_RUN,
-  workersOfRun,
-  type ChargeName,
-  type StoredCharge,
-} from '../../../domain/payment/ledger.ts';
+import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
+import { LOCAL_RUN, WORKER_RUN, workersOfRun } from '../../../domain/payment/run-names.ts';
 import type { ChangeLog } from '../../../domain/payment/reports.ts';
 import {
   type InsertRefusal,
