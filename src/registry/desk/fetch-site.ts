@@ -3,11 +3,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { problem, type Problem } from '../../domain/problem.ts';
 
-type Asked = { readonly method?: string | undefined; readonly headers: IncomingHttpHeaders };
+type RequestSite = { readonly method?: string | undefined; readonly headers: IncomingHttpHeaders };
 
 /** Refuses a request that another origin's page sent; `needsProof`: one that changes something has to say where it is from. */
 export function refuseForeignPage(
-  { method = '', headers }: Asked,
+  { method = '', headers }: RequestSite,
   origin: string,
   needsProof: boolean,
 ): Problem | undefined {
