@@ -44,7 +44,7 @@ const { paid, visit, openPage, funded, payFor } = createPageLab({
   },
 });
 
-test('behaviour: pays, shows the answer with its receipt, keeps it over a reload, and pays anew only on a click', async () => {
+test('behaviour: the page pays, shows the answer with its receipt, keeps it over a reload, and pays anew only on a click', async () => {
   const wallet = await funded();
   const before = await paid().earned();
   const { page, barriers } = await visit('/reports/q3?year=2026', [wallet]);
@@ -97,7 +97,7 @@ test('behaviour: a reload before the answer is there asks with the same payment'
 });
 
 describe('a wallet', () => {
-  test('behaviour: is switched to the network', async () => {
+  test('behaviour: a wallet on another chain is switched to the network of the route', async () => {
     const wallet = await funded();
     wallet.chainId = 1;
     const { page } = await visit('/reports/q3', [wallet]);
@@ -107,7 +107,7 @@ describe('a wallet', () => {
     ]);
   });
 
-  test('behaviour: is told of a network that it does not know', async () => {
+  test('behaviour: a wallet is told of a network that it does not know', async () => {
     const wallet = await funded();
     wallet.chainId = 1;
     wallet.chains.clear();
@@ -122,7 +122,7 @@ describe('a wallet', () => {
     ]);
   });
 
-  test('behaviour: may refuse the network, the account and the signature, and be asked again', async () => {
+  test('behaviour: a wallet may refuse the network, the account and the signature, and is asked again', async () => {
     const wallet = await funded();
     wallet.chainId = 1;
     const { page, barriers } = await visit('/reports/q3', [wallet]);
@@ -163,7 +163,7 @@ describe('a wallet', () => {
     expect([wallet.signatures(), await paid().earned()]).toEqual([2, before + 100_000n]);
   });
 
-  test('behaviour: without enough money is told what is missing, and looked at again', async () => {
+  test('behaviour: a wallet without enough money is told what is missing, and looked at again', async () => {
     const wallet = await funded(20_000n);
     const { page, barriers } = await visit('/reports/q3', [wallet]);
     await click(page, 'Connect Test Wallet');
@@ -175,7 +175,7 @@ describe('a wallet', () => {
     await title(page, 'Ready to pay').waitFor();
   });
 
-  test('behaviour: that changes its network or account is looked at again', async () => {
+  test('behaviour: a wallet that changes its network or account is looked at again', async () => {
     const wallet = await funded();
     const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
@@ -188,14 +188,14 @@ describe('a wallet', () => {
     await title(page, 'The network was not changed').waitFor();
   });
 
-  test('behaviour: that only stands at window.ethereum pays too', async () => {
+  test('behaviour: a wallet that only stands at window.ethereum pays too', async () => {
     const { page } = await visit('/reports/q3', [await funded(1_000_000n, { old: true })]);
     await connect(page, 'Connect Browser wallet');
     await click(page, 'Pay 0.10 USDC');
     await title(page, 'Paid').waitFor();
   });
 
-  test('behaviour: is chosen among several', async () => {
+  test('behaviour: one wallet is chosen among several', async () => {
     const [one, two] = [await funded(), await funded(1_000_000n, { name: 'Other Wallet' })];
     const { page, barriers } = await visit('/reports/q3', [one, two]);
     await title(page, 'Choose a wallet').waitFor();
@@ -206,7 +206,7 @@ describe('a wallet', () => {
     expect([one.signatures(), two.signatures()]).toEqual([0, 1]);
   });
 
-  test('refuses: to take a signature of another key for its own', async () => {
+  test('refuses: a signature of another key than the wallet’s account', async () => {
     const wallet = await funded(1_000_000n, { signsWith: generatePrivateKey() });
     const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
@@ -270,14 +270,14 @@ test('behaviour: a browser that keeps nothing pays too, and asks before the page
 });
 
 describe('without a wallet', () => {
-  test('behaviour: a desk is told what is needed', async () => {
+  test('behaviour: a desktop browser without a wallet is told what is needed', async () => {
     const { page, barriers } = await visit('/reports/q3?a=1');
     await title(page, 'No wallet was found').waitFor();
     expect(await page.locator('#pay code').textContent()).toBe(paid().url('/reports/q3?a=1'));
     expect(await barriers()).toEqual([]);
   });
 
-  test('behaviour: a phone is led to the browsers of wallets', async () => {
+  test('behaviour: a phone without a wallet is led to the browsers of wallets', async () => {
     const { page, barriers } = await visit('/reports/q3?a=1', [], devices['iPhone 15']);
     await title(page, 'Open this in your wallet').waitFor();
     const links = await page.locator('#pay a').evaluateAll((all) => all.map((link) => link.getAttribute('href')));
@@ -294,7 +294,7 @@ describe('without a wallet', () => {
     expect(await barriers()).toEqual([]);
   });
 
-  test('behaviour: and without scripts the same facts stand there', async () => {
+  test('behaviour: a browser without scripts reads the same facts', async () => {
     const { page } = await visit('/reports/q3', [], { javaScriptEnabled: false });
     await title(page, 'Paying needs JavaScript').waitFor();
     const text = await page.locator('body').innerText();
@@ -311,7 +311,7 @@ describe('without a wallet', () => {
 });
 
 describe('what comes in between', () => {
-  test('behaviour: 503, the same payment is sent again', async () => {
+  test('behaviour: after a 503 the same payment is sent again', async () => {
     const wallet = await funded();
     const { page, barriers } = await visit('/reports/q3', [wallet]);
     await connect(page);
@@ -325,7 +325,7 @@ describe('what comes in between', () => {
     expect(wallet.signatures()).toBe(1);
   });
 
-  test('behaviour: the connection is lost, the same payment is sent again', async () => {
+  test('behaviour: after a lost connection the same payment is sent again', async () => {
     const wallet = await funded();
     const { page, context } = await visit('/reports/q3', [wallet]);
     await connect(page);
@@ -479,7 +479,7 @@ describe('what comes in between', () => {
 });
 
 describe('an answer', () => {
-  test('behaviour: a picture is shown', async () => {
+  test('behaviour: an answer that is a picture is shown', async () => {
     const { page, barriers } = await payFor('/reports/picture');
     await title(page, 'Paid').waitFor();
     expect(await page.locator('.answer img').evaluate((image: { naturalWidth?: number }) => image.naturalWidth)).toBe(
@@ -513,7 +513,7 @@ describe('an answer', () => {
     complaints.length = 0;
   });
 
-  test('behaviour: one over 1 MiB is shown, is not kept, and leaving it asks first', async () => {
+  test('behaviour: an answer over 1 MiB is shown, is not kept, and leaving it asks first', async () => {
     const { page } = await payFor('/reports/large');
     await title(page, 'Paid').waitFor();
     await words(page, 'too large to be kept in this tab').waitFor();
@@ -528,7 +528,7 @@ describe('an answer', () => {
     expect(await page.locator('.answer').count()).toBe(0);
   });
 
-  test('behaviour: one that is not charged says so, and is asked for again with the same payment', async () => {
+  test('behaviour: an answer that is not charged says so, and is asked for again with the same payment', async () => {
     const before = await paid().earned();
     const { page, barriers } = await payFor('/reports/missing');
     await title(page, 'The service answered 404').waitFor();
