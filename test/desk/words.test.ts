@@ -11,6 +11,7 @@ import { csvFault, questionOf, readChargeFilter } from '../../src/desk/views/cha
 import { mergeCharges } from '../../src/desk/views/charges/charge-merge.ts';
 import { curlOf, exampleOf, operationsOf } from '../../src/desk/views/reference/api-document.ts';
 import { readRouteFilter } from '../../src/desk/views/routes/route-filter.ts';
+import { boundsOf } from '../../src/desk/views/overview/range.ts';
 import { readHeader } from '../../src/desk/views/try/decoded-header.ts';
 import type { ChargeRecord } from '../../src/desk/wire/billing.ts';
 
@@ -203,4 +204,10 @@ describe('what the registry sends', () => {
     if (operation === undefined) throw new Error('there is no operation');
     expect(curlOf(operation, 'http://localhost:1', { a: "'" })).toContain(`-d '{"a":"'\\''"}'`);
   });
+});
+
+test('behaviour: a range ends with the minute that goes on, so that what was paid a moment ago is in the figures', () => {
+  const now = Date.parse('2026-06-01T14:48:32Z');
+  expect(boundsOf('24h', now)).toEqual({ from: '2026-05-31T14:49:00.000Z', to: '2026-06-01T14:49:00.000Z' });
+  expect(boundsOf('7d', Date.parse('2026-06-01T14:48:00Z')).to).toBe('2026-06-01T14:49:00.000Z');
 });
