@@ -159,6 +159,7 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
       ...deps,
       addCheck: (check) => void checks.push(check),
       countedUntil: () => parts.gateway?.countedUntil(),
+      trial: () => parts.gateway?.proxy.trial?.(),
     });
     closers.addFirst(registry.close);
     parts.registry = registry;

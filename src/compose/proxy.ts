@@ -24,11 +24,16 @@ import type { Log } from '../host/log.ts';
 import { createWriteBatch } from '../host/write-batch.ts';
 import { createListener, type Listener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
+import type { Trial } from '../registry/trying/trial.ts';
+import { createTrial } from './trial.ts';
+import { formatListen } from '../config/addresses.ts';
 import { matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { publishingOf } from './discovery/publication.ts';
 import { compileSnapshot } from '../domain/routing/snapshot.ts';
 
 export type ProxyPart = Part & {
+  /** What the proxy in force would write; undefined if it runs in other processes. */
+  readonly trial?: () => Trial;
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
   readonly prepare: (
     config: Config,
@@ -91,6 +96,7 @@ export function startProxy(
         Object.assign(handler, prepared.handler);
       };
     },
+    trial: () => assembled.trial,
     close: () => assembled.close(),
   };
 }
@@ -100,7 +106,7 @@ function assemble(
   proxy: ProxyConfig,
   discovery: Discovery | undefined,
   deps: ProxyDeps,
-): { handler: Handler; close: () => Promise<void> } {
+): { handler: Handler; trial: Trial; close: () => Promise<void> } {
   const { current, telemetry, payFor, rails, log, clock, random } = deps;
   const networks = { find: NETWORKS.find, isPaidInBrowser };
   const { quoteTtlMs } = config.charges;
@@ -121,9 +127,10 @@ function assemble(
     methods,
   });
   const writeBatch = createWriteBatch();
-  const { timeouts } = proxy;
+  const { timeouts, listen } = proxy;
   const transport = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, writeBatch, now: clock.monotonic });
   const trusts = createTrust(proxy.trustedProxies);
+  const offer = createOffers(receiversById(config));
   const handler = createHandler({
     options: {
       target: { limit: targetBytes, methods, ...pathOptions(proxy) },
@@ -133,7 +140,7 @@ function assemble(
     },
     routes: servedRoutes(config.sync, proxy, current),
     documents: publishingOf(config) && createPublicDocuments(deps.published),
-    offer: createOffers(receiversById(config)),
+    offer,
     placeOf: createClientSemaphores(proxy.limits.inFlightPerClient, trusts),
     admission: createAdmission(proxy.limits, trusts, clock.monotonic),
     paywall,
@@ -152,7 +159,8 @@ function assemble(
     random,
     log,
   });
-  return { handler, close: transport.close };
+  const origin = proxy.publicUrl ?? `http://${formatListen(listen)}`;
+  return { handler, trial: createTrial({ paywall, offer, origin, now: clock.now }), close: transport.close };
 }
 
 /**

@@ -16,6 +16,7 @@ import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
 import { ledgerOf, type StoredLedger } from '../registry/store/stored-ledger.ts';
+import type { Trial } from '../registry/trying/trial.ts';
 import { createTotalsBook, type TotalsBook } from '../registry/totals/totals-book.ts';
 import { StoreUnavailable, UPGRADING } from '../registry/store/ports.ts';
 import type { Settings } from './settings.ts';
@@ -59,13 +60,15 @@ type RegistryPartDeps = {
   /** Adds a check before this part waits for its store. */
   readonly addCheck: (check: Check) => void;
   readonly why: (id: string) => Promise<WhyReport>;
+  /** What the proxy of this process would answer; undefined if it has none. */
+  readonly trial: () => Trial | undefined;
   /** The moment up to which the proxy of this process has handed its counts over; undefined if it has none. */
   readonly countedUntil: () => number | undefined;
 };
 
 export async function startRegistry(
   section: RegistryConfig,
-  { log, clock, random, version, metrics, settings, current, addCheck, why, countedUntil }: RegistryPartDeps,
+  { log, clock, random, version, metrics, settings, current, addCheck, why, trial, countedUntil }: RegistryPartDeps,
 ): Promise<RegistryPart> {
   const config = (): Config => settings.config;
   const { limits } = section;
@@ -103,6 +106,7 @@ export async function startRegistry(
     networks: NETWORKS,
     totals,
     why,
+    trial,
     settings: settingsOf(config(), section),
     limits: {
       body: limits.bodyBytes,

@@ -30,6 +30,8 @@ export type Explanation = {
   /** What would go upstream; undefined if the path is refused, and then `reason` says why. */
   readonly path: string | undefined;
   readonly reason: string;
+  /** The verdict, or why the target is refused. */
+  readonly verdict: Verdict | Problem;
   /** Every route whose pattern matches, the winner first, each with a sentence. */
   readonly considered: readonly { readonly route: Route; readonly because: string }[];
 };
@@ -42,7 +44,7 @@ export type MatchRules = Pick<Policy, 'undeclaredMethods'> & {
   readonly targetBytes: number;
 };
 
-type MatchQuestion = {
+export type MatchQuestion = {
   readonly method: string;
   /** `/`-led text: a query is cut off, and bytes that a request target cannot hold are percent-encoded first. */
   readonly path: string;
@@ -58,14 +60,15 @@ export function matchRoute(snapshot: Snapshot, question: MatchQuestion): MatchRe
 export function explainMatch(snapshot: Snapshot, question: MatchQuestion): Explanation {
   const judgement = judge(snapshot, question);
   const answer = answerOf(judgement);
-  if ('code' in judgement) return { answer, path: undefined, reason: `refused: ${inWords(judgement)}`, considered: [] };
+  if ('code' in judgement)
+    return { answer, path: undefined, reason: `refused: ${inWords(judgement)}`, considered: [], verdict: judgement };
   const { path, match, verdict } = judgement;
   const method = question.method.toUpperCase();
   const winner = routeOf(verdict);
   const considered = [...candidatesOf(snapshot, question, winner)]
     .sort((a, b) => Number(b === winner) - Number(a === winner))
     .map((route) => ({ route, because: becauseOf(route, winner, method) }));
-  return { answer, path, reason: reasonOf(verdict, match, question.rules.undeclaredMethods), considered };
+  return { answer, path, reason: reasonOf(verdict, match, question.rules.undeclaredMethods), considered, verdict };
 }
 
 /** A caller whom no route refuses, before a payment: `match` is asked about a method and a path, not about a client. */

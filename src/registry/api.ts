@@ -73,6 +73,8 @@ import {
   serveRoutes,
   streamEvents,
 } from './routes/sdk-endpoints.ts';
+import { tryRequest } from './trying/try-endpoint.ts';
+import { tryBody } from './trying/try-schemas.ts';
 import { describePattern } from './trying/pattern-endpoint.ts';
 import { patternBody, patternQuery } from './trying/pattern-schemas.ts';
 import type { Services } from './http/services.ts';
@@ -412,6 +414,19 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'What it covers, or what is wrong with it', schema: patternBody } },
     problems: [],
     handler: describePattern,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/try',
+    id: 'tryRequest',
+    summary: 'What becomes of a request, without sending it',
+    auth: DASHBOARD,
+    params: nothing,
+    query: matchQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'What the proxy would do', schema: tryBody } },
+    problems: [],
+    handler: tryRequest,
   }),
   endpoint({
     method: 'GET',

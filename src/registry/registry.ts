@@ -39,6 +39,7 @@ import type { RegistryObserver } from './http/services.ts';
 import { createSidecars } from './stream/sidecars.ts';
 import { createStreams, type StreamLimits } from './stream/open-streams.ts';
 import { createWholeSets } from './stream/feed-queue.ts';
+import type { Trial } from './trying/trial.ts';
 import type { TotalsBook } from './totals/totals-book.ts';
 
 /** What a reload may change while the registry runs. `methods`: also those that a route may name. */
@@ -86,6 +87,8 @@ export type RegistryDeps = {
   readonly totals?: TotalsBook;
   /** Left out, nothing is known of any id. */
   readonly why?: Services['why'];
+  /** What the proxy of this process would answer; left out, it has none. */
+  readonly trial?: () => Trial | undefined;
   readonly settings: RegistrySettings;
   /** The routes compiled for matching; `match` is answered from it. */
   readonly snapshot: () => Snapshot;
@@ -200,6 +203,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     why: deps.why ?? knowsNothing,
     snapshot: deps.snapshot,
     matchRules: () => settings,
+    trial: deps.trial ?? ((): undefined => undefined),
     apiKeys: store.apiKeys,
     configuredKeys: () => settings.apiKeys,
     random,
@@ -213,11 +217,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
   const page = createDeskPage({ settings: () => settings.desk, readFiles: deps.readDeskFiles ?? readDeskFiles, log });
   const uses = createKeyUses(store.apiKeys, clock.now, log);
   const route = createRouter(API, services, {
-    authenticate: async (auth, req) => {
-      const found = gate.granted(req) ?? (await authenticator.authenticate(auth, req));
-      if ('kind' in found) uses.saw(found);
-      return found;
-    },
+    authenticate: async (auth, req) => uses.saw(gate.granted(req) ?? (await authenticator.authenticate(auth, req))),
     corsOrigins: () => settings.corsOrigins,
     bodyLimit: limits.body,
     headersFor: (req) => gate.headers(req) ?? page.headers(req),

@@ -1,5 +1,6 @@
 // Notes in the store in which hour each API key was used last: one write for each key, hour and process, outside of the request
 // that used it. A write that fails is tried again with the next use.
+import type { Problem } from '../../domain/problem.ts';
 import type { Log } from '../../host/log.ts';
 import type { ApiKeyStore } from '../store/ports.ts';
 import type { Principal } from './credentials.ts';
@@ -7,8 +8,8 @@ import type { Principal } from './credentials.ts';
 const HOUR_MS = 3_600_000;
 
 type KeyUses = {
-  /** Notes that this principal was let in. */
-  readonly saw: (principal: Principal) => void;
+  /** Notes that a principal was let in, and hands on what it was given. */
+  readonly saw: <T extends Principal | Problem>(found: T) => T;
 };
 
 /** Name of a stored key in the table of uses. */
@@ -24,16 +25,17 @@ export function configuredHolder(name: string): string {
 export function createKeyUses(store: Pick<ApiKeyStore, 'use'>, now: () => number, log: Log): KeyUses {
   const written = new Map<string, number>();
   return {
-    saw: (principal) => {
-      if (principal.kind !== 'api_key') return;
-      const holder = principal.id === undefined ? configuredHolder(principal.name) : storedHolder(principal.id);
+    saw: (found) => {
+      if (!('kind' in found) || found.kind !== 'api_key') return found;
+      const holder = found.id === undefined ? configuredHolder(found.name) : storedHolder(found.id);
       const hour = Math.floor(now() / HOUR_MS) * HOUR_MS;
-      if (written.get(holder) === hour) return;
+      if (written.get(holder) === hour) return found;
       written.set(holder, hour);
       store.use(holder, hour).catch((error: unknown) => {
         written.delete(holder);
         log.debug('the use of an API key was not noted', { holder, error });
       });
+      return found;
     },
   };
 }

@@ -19,6 +19,7 @@ import type { advanceBody, claimBody, renewalsBody, summaryBody } from '../charg
 import { viewCharge } from '../charges/charge-view.ts';
 import { csvHeader, csvLine } from '../charges/charge-csv.ts';
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
+import type { tryBody } from '../trying/try-schemas.ts';
 import type { patternBody } from '../trying/pattern-schemas.ts';
 import type { keyBody, keyList, KeyView, newKey } from '../keys/key-schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
@@ -272,6 +273,20 @@ const LEDGER = {
 } as const;
 
 const TRYING = {
+  tryRequest: {
+    description:
+      'Decided by the code of the proxy. A 402 in `answer` is one that it would write: its charge id holds. Nothing is counted or stored.',
+    answer: {
+      ...{ target: '/reports/q3', problem: null, matched: true, payment_required: true, route },
+      params: { wildcard: 'q3' },
+      because: [{ route_id: route.id, route_pattern: '/reports/*', method: 'GET', wins: true, why: 'wins' }],
+      ...{
+        answer: null,
+        reason: 'No proxy runs in this process, so who is paid and how is not known here.',
+        curl: null,
+      },
+    } satisfies z.input<typeof tryBody>,
+  },
   describePattern: {
     description:
       'Read and matched by the code of the proxy. A pattern that cannot be read is no error here: `valid` is false and `problem` says why. `shadows` are routes of the same method that cover paths of it.',

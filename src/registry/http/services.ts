@@ -21,6 +21,7 @@ import type { ChargeStreams } from '../charges/charge-stream.ts';
 import type { ExportPlaces } from '../charges/export-places.ts';
 import type { NamedNetworks } from '../charges/charge-view.ts';
 import type { ConfiguredKey } from '../auth/api-keys.ts';
+import type { Trial } from '../trying/trial.ts';
 import type { ApiKeyStore } from '../store/ports.ts';
 
 export type Services = {
@@ -48,6 +49,8 @@ export type Services = {
   readonly snapshot: () => Snapshot;
   /** Rules of the proxy of this process, or the widest if it has none. */
   readonly matchRules: () => MatchRules;
+  /** What the proxy of this process would answer; undefined if it has none. */
+  readonly trial: () => Trial | undefined;
   readonly apiKeys: ApiKeyStore;
   /** Keys of the configuration in force. */
   readonly configuredKeys: () => readonly Pick<ConfiguredKey, 'name' | 'scopes'>[];

@@ -389,6 +389,12 @@ describe('live responses are what the document says', () => {
     for (const id of [claim.id, 'nobody-knows']) await dashboard('GET', WHY, `/v1/billing/why/${id}`);
   });
 
+  test('behaviour: what becomes of a request', async () => {
+    const TRY = '/v1/billing/try';
+    for (const query of ['?path=/none&method=GET', '?path=/a/../b&method=GET', ''])
+      await dashboard('GET', TRY, TRY + query);
+  });
+
   test('behaviour: what a pattern would do', async () => {
     const PATTERN = '/v1/billing/pattern';
     for (const query of ['?route_pattern=/a/*&method=GET', '?route_pattern=/*/a', ''])
