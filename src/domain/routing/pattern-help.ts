@@ -38,9 +38,13 @@ export function examplesOf(
 /** The routes that cover paths of `pattern` too, for a method that both take; at most 20. */
 export function sharedPaths(pattern: Pattern, method: string, routes: Iterable<Route>): readonly SharedPaths[] {
   const shared: SharedPaths[] = [];
+  const start = plainStart(pattern.text);
   for (const route of routes) {
     if (shared.length === MOST_SHARED) break;
     if (!takeOneMethod(method, route.method)) continue;
+    // Most of many routes begin otherwise, and need not be read.
+    const begins = start === undefined ? undefined : plainStart(route.pattern);
+    if (begins !== undefined && begins !== start) continue;
     const other = parsePattern(route.pattern);
     if (!other.ok) continue;
     const { kind } = overlapOf(pattern, other.pattern);
@@ -74,6 +78,11 @@ function fillings({ segments }: Pattern): readonly string[] {
   return SAMPLES.flatMap((sample) =>
     BELOW.map((below) => segments.map((segment) => fill(segment, sample, below)).join('') || '/'),
   );
+}
+
+/** First segment, if it is of letters and digits alone, which every router reads as they are but for their case. */
+function plainStart(pattern: string): string | undefined {
+  return /^\/([A-Za-z0-9]+)(?:\/|$)/.exec(pattern)?.[1]?.toLowerCase();
 }
 
 function parentOf(path: string): string {
