@@ -58,7 +58,7 @@ const echo: RequestListener = (req, res) => {
 };
 
 describe('a JSON call', () => {
-  it('behaviour: sends JSON and reads JSON', async () => {
+  it('behaviour: a JSON call sends JSON and reads JSON', async () => {
     const call = await stage(echo);
     expect(await call({ ...GET, method: 'POST', json: { a: 'é' } })).toMatchObject({
       kind: 'response',
@@ -69,7 +69,7 @@ describe('a JSON call', () => {
     expect(await call(GET)).toMatchObject({ json: ['GET', '/a', null, ''] });
   });
 
-  it('behaviour: over a Unix socket', async () => {
+  it('behaviour: a JSON call goes over a Unix socket', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-socket-'));
     closers.push(() => rmSync(folder, { recursive: true }));
     const socketPath = join(folder, 's');
@@ -88,7 +88,7 @@ describe('a JSON call', () => {
       { kind: 'response', status: 200, dateMs: DATE_MS, json: 'x'.repeat(MAX_BYTES - 2) },
     ],
     ['one byte more', MAX_BYTES + 1, { kind: 'unusable', status: 200, detail: 'more than 100 bytes' }],
-  ])('refuses: more than the limit: %s', async (_name, size, expected) => {
+  ])('refuses: an answer of more than the limit: %s', async (_name, size, expected) => {
     const text = JSON.stringify('x'.repeat(size - 2));
     const withLength = await stage((_req, res) => res.end(text));
     expect(await withLength(GET)).toMatchObject(expected as object);
@@ -111,11 +111,11 @@ describe('a JSON call', () => {
       (_req, res) => res.writeHead(200, { 'Content-Encoding': 'gzip' }).end(gzipSync('{}')),
       { kind: 'unusable', status: 200, detail: 'an encoding that was not asked for' },
     ],
-  ])('refuses: %s is told as it is', async (_name, handler, expected) => {
+  ])('refuses: an answer that is %s is told as it is', async (_name, handler, expected) => {
     expect(await (await stage(handler))(GET)).toMatchObject(expected as object);
   });
 
-  it('behaviour: nothing was sent where nothing listens; it may have been where the connection broke', async () => {
+  it('behaviour: a failed call says that nothing was sent if nothing listens, and that it may have been if the connection broke', async () => {
     const server = createRawServer();
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.address() as AddressInfo;
@@ -125,7 +125,7 @@ describe('a JSON call', () => {
     expect(await call({ ...GET, method: 'POST', json: {} })).toMatchObject({ kind: 'failed', sent: true });
   });
 
-  it('behaviour: one deadline, for the body as well', async () => {
+  it('behaviour: a call has one deadline, for the body as well', async () => {
     const silent = await stage(() => undefined);
     const stuck = await stage((_req, res) => void res.write('{'));
     for (const call of [silent, stuck])

@@ -13,7 +13,7 @@ const pieces = fc.array(fc.oneof(fc.uint8Array({ maxLength: 20 }), fc.constant(n
 });
 
 describe('a body in pieces', () => {
-  it('behaviour: with a length goes out as it is, behind the head, wherever it is taken', () => {
+  it('behaviour: a body with a length goes out as it is, behind the head, wherever it is taken', () => {
     fc.assert(
       fc.property(pieces, fc.boolean(), (given, takesEach) => {
         const body = Buffer.concat(given);
@@ -32,7 +32,7 @@ describe('a body in pieces', () => {
     );
   });
 
-  it('behaviour: chunked is read back as the same body, and is whole only at its end', () => {
+  it('behaviour: a chunked body is read back as the same body, and is whole only at its end', () => {
     fc.assert(
       fc.property(pieces, (given) => {
         const writer = new RequestWriter(HEAD, 'chunked');
@@ -48,7 +48,7 @@ describe('a body in pieces', () => {
     );
   });
 
-  it('refuses: a byte more or a byte less than was announced', () => {
+  it('refuses: a byte more or a byte less of a body than was announced', () => {
     const long = new RequestWriter(HEAD, 3);
     expect([long.write(Buffer.from('ab')), long.write(Buffer.from('cd'))]).toEqual([true, false]);
     const short = new RequestWriter(HEAD, 3);
@@ -59,7 +59,7 @@ describe('a body in pieces', () => {
 describe('a head', () => {
   const GET: UpstreamRequest = { method: 'GET', target: '/a', headers: ['Host', 'h'], body: undefined, upgrade: false };
 
-  it('behaviour: is written to the letter', () => {
+  it('behaviour: a head is written to the letter', () => {
     const headers = ['Host', 'h', 'x-A', ' b\té ', 'X-a', ''];
     expect(writeHead({ ...GET, target: '/%2F?a=b', headers })).toBe(
       'GET /%2F?a=b HTTP/1.1\r\nHost: h\r\nx-A:  b\té \r\nX-a: \r\n\r\n',
@@ -80,7 +80,7 @@ describe('a head', () => {
     ['no name', { headers: ['', 'b'] }],
     ['a method in lower case', { method: 'get' }],
     ['a method with a space', { method: 'GET /b' }],
-  ])('refuses: %s', (_name, wrong) => {
+  ])('refuses: a request head with %s', (_name, wrong) => {
     expect(writeHead({ ...GET, ...wrong })).toBeUndefined();
   });
 });

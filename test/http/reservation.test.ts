@@ -87,7 +87,7 @@ const closed = (socket: Socket | undefined): Promise<void> =>
     socket === undefined || socket.closed ? resolve() : void socket.once('close', () => resolve()),
   );
 
-test('behaviour: a new one is had without a byte, and the request goes out on it', async () => {
+test('behaviour: a new connection is reserved without a byte, and the request goes out on it', async () => {
   const place = await open();
   const reserved = await reserve(place);
   expect([place.sockets.length, place.heads]).toEqual([1, []]);
@@ -95,7 +95,7 @@ test('behaviour: a new one is had without a byte, and the request goes out on it
   expect(place.heads).toEqual([[1, 'POST /paid HTTP/1.1']]);
 });
 
-test('attack: nobody else is served on it, and it serves others once it is given back', async () => {
+test('attack: nobody else is served on a reserved connection, and it serves others once it is given back', async () => {
   const place = await open();
   expect(await send(place, 'GET', '/first')).toBe('200');
   const reserved = await reserve(place);
@@ -109,7 +109,7 @@ test('attack: nobody else is served on it, and it serves others once it is given
   ]);
 });
 
-test('refuses: an upstream that nobody listens for, and one that accepts and closes at once', async () => {
+test('refuses: a reservation at an upstream that nobody listens for, and at one that accepts and closes at once', async () => {
   const place = await open();
   await new Promise((resolve) => place.server.close(resolve));
   expect(await place.transport.reserve(false)).toMatchObject({ code: 'upstream_unreachable' });
@@ -117,7 +117,7 @@ test('refuses: an upstream that nobody listens for, and one that accepts and clo
   expect(await closing.transport.reserve(false)).toMatchObject({ code: 'upstream_unreachable' });
 });
 
-test('behaviour: one that died before its request is replaced by a new one, which counts as nothing sent if there is none', async () => {
+test('behaviour: a reserved connection that died before its request is replaced by a new one, which counts as nothing sent if there is none', async () => {
   const place = await open();
   const [reserved, second] = [await reserve(place), await reserve(place)];
   place.sockets[0]?.destroy();
@@ -131,7 +131,7 @@ test('behaviour: one that died before its request is replaced by a new one, whic
   expect(await send(place, 'POST', '/again', second)).toBe('upstream_unreachable unsent');
 });
 
-test('behaviour: one that was used before and is idle for long is not trusted with a request that cannot be repeated', async () => {
+test('behaviour: a connection that was used before and is idle for long is not trusted with a request that cannot be repeated', async () => {
   const place = await open();
   expect(await send(place, 'GET', '/first')).toBe('200');
   const reserved = await reserve(place);
@@ -142,7 +142,7 @@ test('behaviour: one that was used before and is idle for long is not trusted wi
   expect(place.heads.map(([number]) => number)).toEqual([1, 2]);
 });
 
-test('behaviour: it counts against the limit of connections, and who waits for one gets it when it is given back', async () => {
+test('behaviour: a reservation counts against the limit of connections, and who waits for one gets it when it is given back', async () => {
   const place = await open(1, 200);
   const reserved = await reserve(place);
   expect(await place.transport.reserve(false)).toMatchObject({ code: 'upstream_unreachable' });
@@ -153,7 +153,7 @@ test('behaviour: it counts against the limit of connections, and who waits for o
   expect(place.sockets).toHaveLength(1);
 });
 
-test('behaviour: one for an upgrade is new and is never given to others', async () => {
+test('behaviour: a connection reserved for an upgrade is new and is never given to others', async () => {
   const place = await open();
   expect(await send(place, 'GET', '/first')).toBe('200');
   const reserved = await reserve(place, true);
@@ -164,7 +164,7 @@ test('behaviour: one for an upgrade is new and is never given to others', async 
   expect(place.heads.map(([number]) => number)).toEqual([1, 1]);
 });
 
-test('behaviour: a pool that is closed ends those that are kept and those that are waited for', async () => {
+test('behaviour: a pool that is closed ends the reservations that are kept and those that are waited for', async () => {
   const place = await open(1, 60_000);
   await reserve(place);
   const waiting = place.transport.reserve(false);

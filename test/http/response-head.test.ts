@@ -5,7 +5,7 @@ const read = (lines: readonly string[], headRequest = false): ReturnType<typeof 
   readResponseHead(lines.map((line) => `${line}\r\n`).join(''), headRequest);
 
 describe('what is read', () => {
-  it('behaviour: names as they arrived, values without the space around them', () => {
+  it('behaviour: a head is read with names as they arrived and values without the space around them', () => {
     expect(read(['HTTP/1.1 200 OK', 'X-A:  b c \t', 'x-a:', 'Content-Length:3'])).toEqual({
       status: 200,
       headers: ['X-A', 'b c', 'x-a', '', 'Content-Length', '3'],
@@ -29,7 +29,7 @@ describe('what is read', () => {
     ['no reason', ['HTTP/1.1 200', 'Content-Length: 3'], false, 'length', true],
     ['an empty reason', ['HTTP/1.1 200 ', 'Content-Length: 3'], false, 'length', true],
     ['a reason in latin1', ['HTTP/1.1 200 Tr\u00e8s bien', 'Content-Length: 3'], false, 'length', true],
-  ])('behaviour: framing of %s', (_name, lines, headRequest, framing, keepAlive) => {
+  ])('behaviour: a head tells the framing of %s', (_name, lines, headRequest, framing, keepAlive) => {
     expect(read(lines, headRequest)).toMatchObject({ framing, keepAlive });
   });
 });
@@ -67,7 +67,7 @@ describe('what is refused', () => {
     ['another coding', ['HTTP/1.1 200 OK', 'Transfer-Encoding: gzip, chunked']],
     ['an unknown coding', ['HTTP/1.1 200 OK', 'Transfer-Encoding: xchunked']],
     ['a coding of HTTP/1.0', ['HTTP/1.0 200 OK', 'Transfer-Encoding: chunked']],
-  ])('refuses: %s', (_name, lines) => {
+  ])('refuses: a response head with %s', (_name, lines) => {
     expect(typeof read(lines)).toBe('string');
     // To HEAD as well: who disagrees about one answer disagrees about the next.
     expect(typeof read(lines, true)).toBe('string');

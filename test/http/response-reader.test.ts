@@ -57,7 +57,7 @@ const ANSWERS: readonly [string, string, readonly string[], string][] = [
 ];
 
 describe('an answer, cut anywhere', () => {
-  it.each(ANSWERS)('behaviour: %s', (_name, text, events, body) => {
+  it.each(ANSWERS)('behaviour: an answer with %s is read the same however it is cut', (_name, text, events, body) => {
     const bytes = Buffer.from(text, 'latin1');
     for (let cut = 0; cut <= Math.min(bytes.length, 200); cut++)
       expect(readCut(bytes, [cut])).toEqual({ events, body });
@@ -86,7 +86,7 @@ describe('what is not an answer', () => {
     ['a status of nothing', 'HTTP/1.1 000 Nothing\r\n\r\n'],
     ['informational ones without end', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(33)],
     ['a head past the limit', `HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(64 * 1024)}\r\n\r\n`],
-  ])('refuses: %s, cut anywhere', (_name, text) => {
+  ])('refuses: %s in place of an answer, cut anywhere', (_name, text) => {
     const bytes = Buffer.from(text, 'latin1');
     const step = Math.max(1, Math.floor(bytes.length / 200));
     for (let cut = 0; cut <= bytes.length; cut += step) expect(readCut(bytes, [cut]).events.at(-1)).toBe('broken');
@@ -105,7 +105,7 @@ describe('what is not an answer', () => {
     ['a body behind 204', 'HTTP/1.1 204 N\r\n\r\nx', false],
     ['a body behind an answer to HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx', true],
     ['bytes behind the last chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nx', false],
-  ])('attack: %s is surplus', (_name, text, headRequest) => {
+  ])('attack: %s is surplus to an answer', (_name, text, headRequest) => {
     expect(readCut(Buffer.from(text), [], headRequest).events.at(-1)).toBe('end and more');
   });
 });

@@ -89,7 +89,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     return { upstream, transport };
   }
 
-  it('behaviour: head, data, end, in this order, and none of them before send returned', async () => {
+  it('behaviour: a call hears head, data and end, in this order, and none of them before send returned', async () => {
     const { transport } = await stage();
     const listener = recorder();
     transport.send(GET, listener);
@@ -159,7 +159,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     ['a value with a line break', { headers: ['Host', 'h', 'X-A', 'b\r\nX-B: c'] }],
     ['a name that is none', { headers: ['Host', 'h', 'X A', 'b'] }],
     ['a method that is none', { method: 'G ET' }],
-  ])('refuses: %s is a failure, thrown nowhere and sent to nobody', async (_name, wrong) => {
+  ])('refuses: a request with %s is a failure, thrown nowhere and sent to nobody', async (_name, wrong) => {
     const { upstream, transport } = await stage();
     const listener = recorder();
     transport.send({ ...GET, ...wrong }, listener);
@@ -169,7 +169,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     expect(upstream.requests).toHaveLength(0);
   });
 
-  it('behaviour: after abort nothing is heard, whenever it comes', async () => {
+  it('behaviour: after abort a call hears nothing, whenever it comes', async () => {
     const { upstream, transport } = await stage((_request, socket) => void socket.write(OK));
     const early = recorder();
     transport.send(GET, early).abort();
@@ -215,7 +215,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     expect(listener.events).toEqual(['head 200', 'data', 'end']);
   });
 
-  it('behaviour: exactly one failure', async () => {
+  it('behaviour: a call that fails hears of exactly one failure', async () => {
     for (const bytes of ['', 'garbage\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf']) {
       const { transport } = await stage((_request, socket) => void socket.write(bytes, () => socket.resetAndDestroy()));
       const listener = recorder();
@@ -227,7 +227,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     }
   });
 
-  it('behaviour: 101 only where it was asked for', async () => {
+  it('behaviour: a 101 crosses only if it was asked for', async () => {
     const { transport } = await stage((_request, socket) => void socket.write(SWITCH));
     const asked = recorder();
     transport.send(
@@ -257,7 +257,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     expect(warned).not.toHaveBeenCalled();
   });
 
-  it('behaviour: an answer that goes on past the total is a time-out, however it flows; without a total it goes on', async () => {
+  it('behaviour: an answer that goes on past the total time is a time-out, however it flows; without a total it goes on', async () => {
     const script: Script = (_request, socket) => {
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
       const drip = setInterval(() => socket.write('1\r\nx\r\n'), 10);
@@ -292,7 +292,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     expect(upstream.sockets).toHaveLength(2);
   });
 
-  it('attack: what a listener was given is not written by another response', async () => {
+  it('attack: the bytes that a listener was given are not overwritten by another response', async () => {
     const size = 3 * 1024 * 1024;
     const { transport } = await stage((request, socket) => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
@@ -407,7 +407,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
   it.each([
     ['as a stream of its own', (): Readable => Readable.from([Buffer.from('a'), Buffer.from('bc')])],
     ['empty', (): Readable => Readable.from([])],
-  ])('behaviour: a chunked body, %s', async (_name, makeBody) => {
+  ])('behaviour: a chunked body, %s, goes out whole', async (_name, makeBody) => {
     const { upstream, transport } = await stage();
     const headers = ['Host', 'h', 'Transfer-Encoding', 'chunked'];
     for (let i = 0; i < 2; i++) {
@@ -423,7 +423,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
   it.each([
     ['more', 'abcd'],
     ['less', 'ab'],
-  ])('refuses: %s than a body announced; the connection is not used again', async (_name, text) => {
+  ])('refuses: a body with %s than it announced; the connection is not used again', async (_name, text) => {
     const { upstream, transport } = await stage();
     const headers = ['Host', 'h', 'Content-Length', '3'];
     const body = Readable.from([Buffer.from(text)]);
@@ -434,7 +434,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     expect(upstream.requests.some(({ whole }) => whole)).toBe(false);
   });
 
-  it('behaviour: what is under way fails when the transport is closed, what waits as well', async () => {
+  it('behaviour: a call that is under way fails when the transport is closed, and so does one that waits', async () => {
     const { transport } = await stage(() => undefined);
     const under = recorder();
     transport.send(GET, under);
@@ -444,7 +444,7 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
     expect(under.events).toEqual(['upstream_unreachable']);
   });
 
-  it('behaviour: close ends every connection', async () => {
+  it('behaviour: closing the transport ends every connection', async () => {
     const { upstream, transport } = await stage();
     const listener = recorder();
     transport.send(GET, listener);
