@@ -134,7 +134,7 @@ describe('an upstream that never comes to its point', () => {
     ['102', 'HTTP/1.1 102 Processing\r\n\r\n'],
     ['103', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
     ['the bytes of a header', 'X'],
-  ])('attack: %s without an end is not waited for without an end', async (what, bytes) => {
+  ])('attack: an upstream that sends %s without an end is not waited for without an end', async (what, bytes) => {
     const made = await lab(SHORT);
     const token = made.token();
     made.plan(token, ({ connection: { socket } }) => {
@@ -154,7 +154,7 @@ describe('an upstream that never comes to its point', () => {
     await nextIsFine(made);
   });
 
-  it('attack: a thousand 100 in one go are read past, or refused', async () => {
+  it('attack: a thousand answers of 100 in one go are read past, or refused', async () => {
     const made = await lab();
     const token = made.token();
     made.plan(token, ({ connection: { socket } }) => {
@@ -187,7 +187,7 @@ describe('heads at the limit', () => {
   it.each([
     [ANSWER_HEAD_BYTES - 128, 200],
     [ANSWER_HEAD_BYTES + 128, 502],
-  ])('refuses: a head of %i bytes: %i', async (size, status) => {
+  ])('refuses: an answer with a head of %i bytes: %i', async (size, status) => {
     const made = await lab();
     const token = made.token();
     made.plan(token, ({ connection: { socket } }) => void socket.write(headOf(size) + token));
@@ -199,7 +199,7 @@ describe('heads at the limit', () => {
     await nextIsFine(made);
   });
 
-  it('attack: of many headers none is dropped silently', async () => {
+  it('attack: an answer of many headers crosses with all of them or is refused: none is dropped silently', async () => {
     const made = await lab();
     for (const many of [900, 1100, 1900, 2100, 3000, 5000]) {
       const token = made.token();
@@ -245,23 +245,26 @@ describe('a 101 that was asked for', () => {
     ['alone', SWITCH],
     ['behind a 100', `HTTP/1.1 100 Continue\r\n\r\n${SWITCH}`],
     ['behind a 103', `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${SWITCH}`],
-  ])('behaviour: %s, cut at every place: the tunnel opens, and nothing was sent before it', async (_, bytes) => {
-    for (let at = 1; at < bytes.length; at += 3) {
-      const { made, one, heard } = await tunnel(`${bytes}first`, at);
-      expect((await one.answer()).status).toBe(101);
-      await one.until('\r\n\r\nfirst');
-      one.send('later');
-      await vi.waitFor(() => expect(heard()).toBe('earlylater'), { interval: 2 });
-      one.close();
-      await vi.waitFor(() => expect(made.upstream.connections.every(({ closed }) => closed)).toBe(true), {
-        interval: 2,
-      });
-      await nextIsFine(made);
-      await closeAll();
-    }
-  });
+  ])(
+    'behaviour: a 101 (%s), cut at every place, opens the tunnel, and nothing was sent before it',
+    async (_, bytes) => {
+      for (let at = 1; at < bytes.length; at += 3) {
+        const { made, one, heard } = await tunnel(`${bytes}first`, at);
+        expect((await one.answer()).status).toBe(101);
+        await one.until('\r\n\r\nfirst');
+        one.send('later');
+        await vi.waitFor(() => expect(heard()).toBe('earlylater'), { interval: 2 });
+        one.close();
+        await vi.waitFor(() => expect(made.upstream.connections.every(({ closed }) => closed)).toBe(true), {
+          interval: 2,
+        });
+        await nextIsFine(made);
+        await closeAll();
+      }
+    },
+  );
 
-  it('attack: what follows a 101 is never read as HTTP', async () => {
+  it('attack: the bytes behind a 101 are never read as HTTP', async () => {
     const { made, one } = await tunnel(`${SWITCH}${SWITCH}${answerWith('k9999999')}`);
     expect((await one.answer()).status).toBe(101);
     await one.until('k9999999');

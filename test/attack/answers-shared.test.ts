@@ -158,7 +158,7 @@ describe('connections to the upstream that many clients share', () => {
     expect(made.upstream.connections).toHaveLength(1);
   });
 
-  it('attack: what a client sent at once is answered in order, also where the first answer is followed by another', async () => {
+  it('attack: requests that a client sent at once are answered in order, also if an answer is followed by a stray one', async () => {
     const made = await lab();
     const tokens = Array.from({ length: 6 }, made.token);
     for (const token of tokens.slice(0, 3))
@@ -173,7 +173,7 @@ describe('connections to the upstream that many clients share', () => {
     made.check();
   });
 
-  it('attack: and where the first one breaks off, nothing of the others is taken for its rest', async () => {
+  it('attack: an answer that breaks off never has the next answers on its connection taken for its rest', async () => {
     const made = await lab();
     const [first = '', ...others] = Array.from({ length: 4 }, made.token);
     made.plan(first, ({ connection: { socket } }) => {

@@ -46,7 +46,7 @@ describe.each<[string, Way['by']]>([
     LONG_MS,
   );
 
-  it('behaviour: the table is as long as it says', () => {
+  it('behaviour: the table of cases is as long as it says', () => {
     expect(cases.length).toBeGreaterThan(150);
   });
 });

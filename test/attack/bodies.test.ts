@@ -65,57 +65,60 @@ describe('answers', () => {
     ['chunked', 8_000_003],
     ['chunked', 40_000],
     ['close', 8_000_003],
-  ])('attack: long ones (%s, written %i bytes at a time) to clients that stall do not mix', async (framing, piece) => {
-    const made = await lab({ timeouts: { idleMs: 10_000 } });
-    const size = 8_000_003;
-    const serve = (token: string, body: Buffer<ArrayBuffer>): void =>
-      made.plan(token, ({ connection: { socket } }) => {
-        void (async () => {
-          const bytes = frame(body, framing);
-          for (let at = 0; at < bytes.length && !socket.destroyed; at += piece) {
-            const goesOn = socket.write(bytes.subarray(at, at + piece));
-            if (!goesOn) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
-            else await turn();
-          }
-          if (framing === 'close') socket.end();
-        })();
-      });
-    const slow: { body: Buffer; read: () => Promise<Buffer> }[] = [];
-    for (let i = 0; i < 4; i++) {
-      const token = made.token();
-      const body = bodyOf(token, size + i);
-      serve(token, body);
-      slow.push({ body, read: await stalled(made.gateway.port, token) });
-    }
-    // Others read, and leave in the middle, through the same memory meanwhile.
-    await inParallel(
-      Array.from({ length: CLIENTS }, (_, i) => i),
-      6,
-      async (i) => {
+  ])(
+    'attack: long answers (%s, written %i bytes at a time) to clients that stall do not mix',
+    async (framing, piece) => {
+      const made = await lab({ timeouts: { idleMs: 10_000 } });
+      const size = 8_000_003;
+      const serve = (token: string, body: Buffer<ArrayBuffer>): void =>
+        made.plan(token, ({ connection: { socket } }) => {
+          void (async () => {
+            const bytes = frame(body, framing);
+            for (let at = 0; at < bytes.length && !socket.destroyed; at += piece) {
+              const goesOn = socket.write(bytes.subarray(at, at + piece));
+              if (!goesOn) await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
+              else await turn();
+            }
+            if (framing === 'close') socket.end();
+          })();
+        });
+      const slow: { body: Buffer; read: () => Promise<Buffer> }[] = [];
+      for (let i = 0; i < 4; i++) {
         const token = made.token();
-        const body = bodyOf(token, 300_000 + i);
+        const body = bodyOf(token, size + i);
         serve(token, body);
-        const client = await openRaw(made.gateway.port);
-        onEnd(client.close);
-        client.send(`GET /free/${token} HTTP/1.1\r\nHost: h\r\n\r\n`);
-        if (i % 4 === 3) {
-          await client.until(token);
-          client.socket.resetAndDestroy();
-          return;
-        }
-        const answer = await client.answer();
-        expect([answer.body.length, digest(answer.body)]).toEqual([body.length, digest(body)]);
-        client.close();
-      },
-    );
-    for (const { body, read } of slow) {
-      const got = await read();
-      expect([got.length, digest(got)]).toEqual([body.length, digest(body)]);
-    }
-    expect(made.upstream.violations).toEqual([]);
-  });
+        slow.push({ body, read: await stalled(made.gateway.port, token) });
+      }
+      // Others read, and leave in the middle, through the same memory meanwhile.
+      await inParallel(
+        Array.from({ length: CLIENTS }, (_, i) => i),
+        6,
+        async (i) => {
+          const token = made.token();
+          const body = bodyOf(token, 300_000 + i);
+          serve(token, body);
+          const client = await openRaw(made.gateway.port);
+          onEnd(client.close);
+          client.send(`GET /free/${token} HTTP/1.1\r\nHost: h\r\n\r\n`);
+          if (i % 4 === 3) {
+            await client.until(token);
+            client.socket.resetAndDestroy();
+            return;
+          }
+          const answer = await client.answer();
+          expect([answer.body.length, digest(answer.body)]).toEqual([body.length, digest(body)]);
+          client.close();
+        },
+      );
+      for (const { body, read } of slow) {
+        const got = await read();
+        expect([got.length, digest(got)]).toEqual([body.length, digest(body)]);
+      }
+      expect(made.upstream.violations).toEqual([]);
+    },
+  );
 
-  it('attack: what is kept for a client that left is not what others got meanwhile', async () => {
+  it('attack: the answer that is kept for a client that left has nothing of what others got meanwhile', async () => {
     const made = await lab({ keepBytes: 100_000 });
     const token = made.token();
     const body = bodyOf(token, 60_000);
@@ -142,7 +145,7 @@ describe('answers', () => {
     expect(gone.kind === 'client_gone' && digest(Buffer.from(gone.kept?.response().body ?? ''))).toBe(digest(body));
   });
 
-  it('attack: held and kept ones do not mix with what others get meanwhile', async () => {
+  it('attack: held and kept answers do not mix with what others get meanwhile', async () => {
     const memory = createResponseMemory();
     const waiting: (() => void)[] = [];
     const made = await lab({
@@ -197,7 +200,7 @@ describe('answers', () => {
 });
 
 describe('uploads', () => {
-  it.each(['length', 'chunked'])('attack: long ones (%s) to a slow upstream do not mix', async (framing) => {
+  it.each(['length', 'chunked'])('attack: long uploads (%s) to a slow upstream do not mix', async (framing) => {
     const made = await lab({ timeouts: { idleMs: 10_000, headersMs: 10_000 } });
     const size = 200_011;
     const wrong: string[] = [];
@@ -241,7 +244,7 @@ describe('uploads', () => {
 
 describe('one connection to the upstream for all', () => {
   it.each([0, 100, 16_384, 65_535, 65_536, 65_537, 262_144, 65_536 + 262_144])(
-    'attack: bytes behind an answer that fills a read of %i bytes are not the next one in line',
+    'attack: bytes behind an answer that fills a read of %i bytes are not taken for the next answer',
     async (total) => {
       const made = await lab({ maxSockets: 1 });
       const head = (length: number): string => `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`;
@@ -273,7 +276,7 @@ describe('one connection to the upstream for all', () => {
   );
 
   it.each([8, 70_000, 500_000])(
-    'attack: bytes behind an answer of %i bytes that was held are not the next one in line',
+    'attack: bytes behind an answer of %i bytes that was held are not taken for the next answer',
     async (length) => {
       const made = await lab({
         maxSockets: 1,

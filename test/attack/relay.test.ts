@@ -135,7 +135,7 @@ it('attack: a redirect is passed on, not followed, whatever the environment says
   expect(fetched).not.toHaveBeenCalled();
 });
 
-it('behaviour: an event stream without a byte yet is open, flows, and a caller that leaves ends it', async () => {
+it('behaviour: an event stream through the relay is open before its first byte, flows, and ends when its caller leaves', async () => {
   const { registry, client, relay } = await stage(
     (_, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n'),
   );

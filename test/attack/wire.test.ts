@@ -116,7 +116,7 @@ describe('in front of node:http', () => {
     });
   });
 
-  it('attack: it saw what was forwarded, and nothing that it could not read', () => {
+  it('attack: the node:http server saw what was forwarded, and nothing that it could not read', () => {
     expect(errors).toEqual([]);
     expect(total).toBeLessThanOrEqual(gateway.forwards());
     expect(total).toBeGreaterThanOrEqual(gateway.forwards() - broken);
