@@ -241,7 +241,7 @@ test('behaviour: the table names every alert', () => {
 
 describe.each(SHAPES)('%s', (shape) => {
   test.each(ALERTS.filter(({ alert }) => APPLIES[alert]?.includes(shape)))(
-    'behaviour: exports what $alert names',
+    'behaviour: the metrics that $alert names are exported',
     ({ expr }) => {
       const series = seriesOf(scraped.get(shape) ?? '');
       expect(findMissing(expr, series)).toEqual([]);
@@ -256,7 +256,7 @@ describe.each(SHAPES)('%s', (shape) => {
   );
 
   test.skipIf(!promtool)(
-    'behaviour: each fires over these series (skipped where promtool is not installed)',
+    'behaviour: each alert of this shape fires over its series (skipped where promtool is not installed)',
     { timeout: 60_000 },
     () => {
       const series = seriesOf(scraped.get(shape) ?? '');
@@ -266,7 +266,7 @@ describe.each(SHAPES)('%s', (shape) => {
   );
 
   test.each(ALERTS.filter(({ alert }) => APPLIES[alert]?.includes(shape) === false))(
-    'behaviour: $alert is about nothing here',
+    'behaviour: an alert of another shape, $alert, finds no series here',
     ({ expr }) => {
       expect(findMissing(expr, seriesOf(scraped.get(shape) ?? ''))).not.toEqual([]);
     },

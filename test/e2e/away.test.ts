@@ -226,7 +226,7 @@ describe('the registry goes away later', () => {
     await until(async () => expect(await priceOf(sidecar, '/paid/a')).toBe('0.10'));
   });
 
-  test('behaviour: what costs is demanded, what is free flows, and readiness says how old the routes are', async () => {
+  test('behaviour: with the registry there, what costs is demanded, what is free flows, and readiness says how old the routes are', async () => {
     expect(await statusOf(sidecar, '/free')).toBe(200);
     expect(await readiness(sidecar)).toMatchObject({
       status: 200,
@@ -245,7 +245,7 @@ describe('the registry goes away later', () => {
     return [response.status, await response.json()];
   };
 
-  test('behaviour: killed: the last good routes go on, unpaid is 402, paid is 503; back again, and in step', async () => {
+  test('behaviour: when the registry is killed the last good routes go on, unpaid is 402, paid is 503; back again, they are in step', async () => {
     await underTraffic(sidecar, async () => {
       await end(registry);
       await until(async () =>
@@ -271,7 +271,7 @@ describe('the registry goes away later', () => {
     expect(await askBeside('routes', 'another-key-of-somebody')).toMatchObject([401, { code: 'credentials_invalid' }]);
   });
 
-  test('behaviour: stopped in its tracks, so that it accepts and never answers: the same, and in step when it goes on', async () => {
+  test('behaviour: a registry stopped in its tracks, which accepts and never answers, is as one that is killed', async () => {
     await underTraffic(sidecar, async () => {
       registry.signal('SIGSTOP');
       await until(async () =>
@@ -283,7 +283,7 @@ describe('the registry goes away later', () => {
     });
   });
 
-  test('attack: restored from an older backup it is held back, named, and taken when it goes on saying so', async () => {
+  test('attack: a registry restored from an older backup is held back, named, and taken when it goes on saying so', async () => {
     await end(registry);
     const backup = readdirSync(folder).filter((name) => name.startsWith('tollgate.db'));
     for (const name of backup) copyFileSync(path.join(folder, name), path.join(files.folder, `backup-${name}`));
@@ -312,7 +312,7 @@ describe('the registry goes away later', () => {
     });
   });
 
-  test('attack: replaced by an empty registry of another name it is held back, and nothing becomes free meanwhile', async () => {
+  test('attack: an empty registry of another name in its place is held back, and nothing becomes free meanwhile', async () => {
     await underTraffic(sidecar, async () => {
       await end(registry);
       rmSync(folder, { recursive: true });
@@ -329,7 +329,7 @@ describe('the registry goes away later', () => {
     });
   });
 
-  test('behaviour: with events a change takes effect within a second, however seldom is polled', async () => {
+  test('behaviour: with events a change takes effect within a second, however seldom the registry is polled', async () => {
     const slow = await startSidecar({ name: 'patient', registry: port, pollInterval: '1h' });
     await until(async () => expect(await priceOf(slow, '/paid/a')).toBe('0.75'));
     // The poll that the opened stream made is over as well.
@@ -351,7 +351,7 @@ describe('the registry goes away later', () => {
 });
 
 describe('the registry is away at the start', () => {
-  test('behaviour: without a snapshot 503 and not ready until the first sync; the order of starts does not matter', async () => {
+  test('behaviour: without a snapshot a sidecar is 503 and not ready until the first sync, whoever starts first', async () => {
     const port = await freePort();
     const sidecar = await startSidecar({ name: 'first', registry: port });
     expect([await statusOf(sidecar, '/paid/a'), await statusOf(sidecar, '/free')]).toEqual([503, 503]);
@@ -398,7 +398,7 @@ describe('the registry is away at the start', () => {
     await end(registry);
   });
 
-  test('behaviour: with a snapshot it serves at once; changed, too old or of another registry it does not', async () => {
+  test('behaviour: with a snapshot a sidecar serves at once, unless that is changed, too old or of another registry', async () => {
     const port = await freePort();
     const registry = await launch(registryFile('kept', port), ['registry', 'admin']);
     await register(port, '/paid/*', '0.40');
@@ -479,7 +479,7 @@ describe('a registry that serves no more than the interface', () => {
     await until(async () => expect(await priceOf(sidecar, '/paid/a')).toBe('0.10'));
   });
 
-  test('behaviour: is enough: a change takes effect within one poll interval', async () => {
+  test('behaviour: a registry without events is enough: a change takes effect within one poll interval', async () => {
     answer = bare(JSON.stringify([{ ...ROUTE, amount: '0.20' }]));
     const since = performance.now();
     await until(async () => expect(await priceOf(sidecar, '/paid/a')).toBe('0.20'));
@@ -503,7 +503,7 @@ describe('a registry that serves no more than the interface', () => {
       JSON.stringify([{ ...ROUTE, amount: '0' }]),
       /; route 3f0b\S+: the amount is not a price$/,
     ],
-  ])('refuses: %s whole; the last good set stays', async (_what, body, said) => {
+  ])('refuses: %s as a set of routes, whole; the last good set stays', async (_what, body, said) => {
     const before = await metric(sidecar, 'tollgate_sync_total{result="invalid"}');
     await underTraffic(sidecar, async () => {
       answer = bare(body);
@@ -518,7 +518,7 @@ describe('a registry that serves no more than the interface', () => {
     await until(async () => expect((await readiness(sidecar)).detail).not.toMatch(/;/));
   });
 
-  test('attack: emptied it is held back, named, and taken only after empty_after of saying so', async () => {
+  test('attack: a registry that is emptied is held back, named, and taken only after empty_after of saying so', async () => {
     const since = performance.now();
     answer = bare('[]');
     await until(async () =>

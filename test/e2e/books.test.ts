@@ -71,7 +71,7 @@ const requestLine = (requestId: string | undefined): Promise<LogLine> =>
   );
 const outcomeOf = async (response: Response): Promise<unknown> => (await requestLine(ids.get(response)))['outcome'];
 
-test('behaviour: every kind of end, and one sum everywhere', async () => {
+test('behaviour: every kind of end of a charge is counted, and the sum is one everywhere', async () => {
   const outcomes: Record<string, unknown> = {};
   // 3 x 0.07 is 0.21.
   for (const n of [1, 2, 3]) {

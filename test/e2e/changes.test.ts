@@ -150,7 +150,7 @@ test(`behaviour: a price changed among ${MANY} routes costs a kilobyte, and so d
 }, 180_000);
 
 describe.skipIf(!hasPostgres)('two registry replicas over PostgreSQL', () => {
-  test('behaviour: a sidecar goes from one to the other: each change in force, the revision never lower, no whole set', async () => {
+  test('behaviour: a sidecar goes from one replica to the other: each change in force, the revision never lower, no whole set', async () => {
     const url = await freshDatabase();
     const one = await startRegistry('one', url);
     const other = await startRegistry('other', url);

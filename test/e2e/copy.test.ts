@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgres)('tollgate copy with payments under way', () => {
     store.close();
   };
 
-  test('behaviour: a kept answer is replayed from PostgreSQL, an unfinished charge is finished there, what was delivered is not again', async () => {
+  test('behaviour: after a copy to PostgreSQL a kept answer is replayed, an unfinished charge ends, a delivered one is not again', async () => {
     const sign = async (target: string): Promise<string> => paid.sign(await paid.quote(target, 'POST'));
     const [done, kept, unfinished] = [await sign('/done'), await sign('/kept'), await sign('/unfinished')];
     expect((await paid.pay('/done', done, { method: 'POST' })).status).toBe(200);

@@ -17,7 +17,7 @@ afterAll(() => paid?.stop());
 
 describe.each(CRASH_POINTS)('killed %s', (stop) => {
   test.each(['GET', 'POST'])(
-    'behaviour: %s is charged once and delivered, and the ledger equals the chain',
+    'behaviour: a %s whose process is killed is charged once and delivered, and the ledger equals the chain',
     async (method) => {
       const target = `/thing/${stop}?${method}`;
       things.hold();

@@ -34,7 +34,7 @@ async function queryShown(tollgate: TollgateProcess): Promise<unknown> {
 }
 
 describe.each([1, 2])('with %d process(es) of the proxy', (workers) => {
-  test('behaviour: a start waits for no description; it is in force when it has been read, everywhere', async () => {
+  test('behaviour: a start does not wait for the description of the API, which is in force everywhere when it has been read', async () => {
     const pipe = path.join(files.folder, `openapi-${workers}.yaml`);
     execFileSync('mkfifo', [pipe]);
     const config = files.write(

@@ -130,7 +130,7 @@ async function shows(expected: unknown): Promise<void> {
 const WEATHER = '/v1/weather/oslo?days=2';
 
 describe('at the start', () => {
-  test('behaviour: it is said how many routes will be public, and what is wrong with the description', async () => {
+  test('behaviour: a start says how many routes will be public, and what is wrong with the description', async () => {
     const line = await tollgate.line(({ msg }) => msg.startsWith('facilitators are told of routes'));
     expect(line).toMatchObject({ level: 'info', routes: 2, of: 3 });
     const warnings = tollgate.lines.filter(({ level, msg }) => level === 'warn' && msg.startsWith('openapi.yaml:'));
@@ -142,7 +142,7 @@ describe('at the start', () => {
 });
 
 describe('in the 402', () => {
-  test('behaviour: bazaar is there, and the reference would list it', async () => {
+  test('behaviour: a 402 has the bazaar extension, and the reference would list it', async () => {
     const { extensions } = await demanded(WEATHER);
     const bazaar = extensions?.bazaar;
     if (bazaar === undefined) throw new Error('no bazaar');
@@ -157,7 +157,7 @@ describe('in the 402', () => {
     expect(Object.keys(extensions ?? {})).toEqual(['bazaar']);
   });
 
-  test('behaviour: of a route without an operation there is the method and the template', async () => {
+  test('behaviour: a 402 of a route without an operation tells the method and the template', async () => {
     const { extensions } = await demanded('/plain');
     expect(extensions?.bazaar).toMatchObject({
       info: { input: { type: 'http', method: 'GET' } },
@@ -165,7 +165,7 @@ describe('in the 402', () => {
     });
   });
 
-  test('behaviour: of what is excluded there is nothing', async () => {
+  test('behaviour: a 402 of a route that is excluded tells nothing', async () => {
     for (const method of ['GET', 'POST'])
       expect(await demanded('/internal/x', { method })).not.toHaveProperty('extensions');
   });
@@ -194,7 +194,7 @@ describe('at the facilitator', () => {
         },
       },
     ],
-  ])('attack: a client that gives back %s changes nothing of what is told', async (_, given) => {
+  ])('attack: a client that gives back %s changes nothing of what the facilitator is told', async (_, given) => {
     const required = await demanded(WEATHER);
     const { extensions } = required;
     const { told, response } = await paid(WEATHER, given ?? { ...required, accepts: undefined });
@@ -212,7 +212,7 @@ describe('at the facilitator', () => {
     expect(said.at(-1)).toMatchObject({ operation: 'settle', extensions: JSON.stringify(RESPONSES) });
   });
 
-  test('behaviour: a settlement that is taken over tells the same', async () => {
+  test('behaviour: a settlement that is taken over tells the facilitator the same', async () => {
     const required = await demanded(WEATHER);
     const headers = { 'payment-signature': makeUpPayment(required.accepts[0], Date.now()) };
     losesNext = true;
@@ -230,7 +230,7 @@ describe('at the facilitator', () => {
     }
   });
 
-  test('behaviour: of what is excluded, neither bazaar nor service is told', async () => {
+  test('behaviour: a facilitator is told neither bazaar nor service of a route that is excluded', async () => {
     const { required, told } = await paid('/internal/x', {}, 'POST');
     // What is settled first is said to clients alone.
     expect(required.accepts[0].extra).toHaveProperty('paymentFlow', 'upfront');
@@ -267,7 +267,7 @@ describe('when files change', () => {
     await shows(info(7));
   });
 
-  test('behaviour: without the section nothing is told, and with an empty one methods and templates', async () => {
+  test('behaviour: without the discovery section nothing is told, and with an empty one methods and templates', async () => {
     put('tollgate.yaml', configuration(''));
     await shows(undefined);
     expect(await demanded(WEATHER)).not.toHaveProperty('extensions');

@@ -90,7 +90,7 @@ function ask(agent: Agent, port: number, target: string, onClose?: () => void): 
 }
 
 describe('a restart under load', () => {
-  test('behaviour: about 1,000 requests a second over keep-alive connections, and none is lost', async () => {
+  test('behaviour: a restart under about 1,000 requests a second over keep-alive connections loses none', async () => {
     const [old, next] = await Promise.all([
       start('old', { delay: '1s', drain: '10s' }),
       start('new', { delay: '0s', drain: '10s' }),
@@ -150,7 +150,7 @@ describe('a restart under load', () => {
 });
 
 describe('SIGTERM', () => {
-  test('behaviour: not ready at once, still serving for drain_delay, idle connections closed after it, exit 0', async () => {
+  test('behaviour: after SIGTERM a server is not ready, serves for drain_delay, closes idle connections then and exits with 0', async () => {
     const tollgate = await start('idle', { delay: '3s', drain: '20s' });
     const idle = await Promise.all(Array.from({ length: 20 }, () => openRaw(tollgate.port('proxy'))));
     for (const client of idle.slice(0, 10)) {
@@ -175,7 +175,7 @@ describe('SIGTERM', () => {
     expect(took).toBeLessThan(15_000);
   });
 
-  test('behaviour: a download, an upload and a WebSocket in flight are finished before it ends', async () => {
+  test('behaviour: a download, an upload and a WebSocket in flight are finished before a drain ends', async () => {
     const tollgate = await start('flying', { delay: '0s', drain: '20s' });
     const port = tollgate.port('proxy');
     const [download, upload, socket] = await Promise.all([openRaw(port), openRaw(port), openRaw(port)]);
@@ -213,7 +213,7 @@ describe('SIGTERM', () => {
     expect(await tollgate.exited).toBe(0);
   });
 
-  test('behaviour: what does not end is cut off after drain, and the exit code is still 0', async () => {
+  test('behaviour: a request that does not end is cut off after drain, and the exit code is still 0', async () => {
     const tollgate = await start('stuck', { delay: '0s', drain: '400ms' });
     const download = await openRaw(tollgate.port('proxy'));
     download.send('GET /download HTTP/1.1\r\nHost: h\r\n\r\n');
@@ -227,7 +227,7 @@ describe('SIGTERM', () => {
     expect(took).toBeLessThan(5000);
   });
 
-  test('behaviour: a second signal ends it at once', async () => {
+  test('behaviour: a second signal ends a drain at once', async () => {
     const tollgate = await start('twice', { delay: '20s', drain: '20s' });
     const download = await openRaw(tollgate.port('proxy'));
     download.send('GET /download HTTP/1.1\r\nHost: h\r\n\r\n');

@@ -34,7 +34,7 @@ test.each(['GET', 'POST'])(
 );
 
 describe.each([403, 404, 429, 500, 503])('a verdict and a settlement under status %d', (status) => {
-  test.each(['GET', 'POST'])('behaviour: are read by their words: a %s is paid once and answered', async (method) => {
+  test.each(['GET', 'POST'])('behaviour: a verdict is its words, not its status: a %s is paid once', async (method) => {
     const [first] = paid.facilitators;
     const [before, asked] = [await paid.earned(), settleCalls()];
     first?.fault('verify', { kind: 'status', status });

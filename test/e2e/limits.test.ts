@@ -355,7 +355,7 @@ describe('limits of those who pay and of those who do not', () => {
 });
 
 describe('10,000 idle connections', () => {
-  test('behaviour: are held in little memory while others are answered', async () => {
+  test('behaviour: 10,000 idle connections are held in little memory while others are answered', async () => {
     const perProcess = Number(execFileSync('sh', ['-c', 'ulimit -n']).toString().trim()) || 20_000;
     const wanted = Math.min(10_000, perProcess - 500);
     const tollgate = await start('idle', 'timeouts: { drain_delay: 0s }');

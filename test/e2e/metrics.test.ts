@@ -265,7 +265,7 @@ test('behaviour: config/README.md names every metric, and none that there is not
 });
 
 describe('all-in-one', () => {
-  test('behaviour: every metric of the contract with its labels, none of a sidecar’s, and nothing that promtool dislikes', async () => {
+  test('behaviour: an all-in-one has every metric with its labels, none of a sidecar’s, and nothing that promtool dislikes', async () => {
     const routes = routesOf(6).map(
       ({ route_pattern }) => `{ route_pattern: "${route_pattern}", method: GET, amount: "0.10" }`,
     );
@@ -293,7 +293,7 @@ describe('all-in-one', () => {
 });
 
 describe('sidecar', () => {
-  test('behaviour: adds what it knows of its registry', async () => {
+  test('behaviour: the metrics of a sidecar add what it knows of its registry', async () => {
     const registry = createServer((_req, res) => {
       res.setHeader('content-type', 'application/json');
       res.end(JSON.stringify(routesOf(6)));
@@ -325,7 +325,7 @@ describe('sidecar', () => {
 });
 
 describe('a registry alone', () => {
-  test('behaviour: has what a store and a registry have, and nothing of requests that it does not serve', async () => {
+  test('behaviour: a registry alone has the metrics of a store and a registry, and none of requests that it does not serve', async () => {
     const file = files.write(
       'alone.yaml',
       'registry: { listen: 127.0.0.1:0, store: sqlite:alone/tollgate.db }\nadmin: { listen: 127.0.0.1:0 }\n',
@@ -349,7 +349,7 @@ describe('a registry alone', () => {
 });
 
 describe('100,000 routes and 100,000 paths', () => {
-  test('behaviour: do not make more series than max_routes and a constant', async () => {
+  test('behaviour: 100,000 routes and 100,000 paths make no more series than max_routes and a constant', async () => {
     const metrics = createMetrics();
     const routes = routesOf(100_000).map(fromWire);
     const snapshot = compileSnapshot(
@@ -420,7 +420,7 @@ describe.skipIf(!hasPostgres)('on a store that several share', () => {
         ?.split(' ')[1],
     );
 
-  test('behaviour: a registry and a sidecar say whether it is there, and which connections and routes they have', async () => {
+  test('behaviour: a registry and a sidecar say whether a shared store is there, and which connections and routes they have', async () => {
     const store = await freshDatabase();
     const file = files.write(
       'shared.yaml',

@@ -67,7 +67,7 @@ const NOTHING = ['owed_charges{because="upstream"} 0', 'owed_charges{because="to
 
 describe('charges that were paid for and cannot be delivered', () => {
   test(
-    'behaviour: are listed and exported to the last unit, until they were refunded',
+    'behaviour: owed charges are listed and exported to the last unit, until they were refunded',
     { timeout: 60_000 },
     async () => {
       await becomes(paid.tollgate(), [...NOTHING, 'owed_charges{because="client"} 0', 'settling_overdue_seconds 0']);
@@ -103,7 +103,7 @@ describe('charges that were paid for and cannot be delivered', () => {
     },
   );
 
-  test('behaviour: are found by their payer, whose address is hex in any letter case', async () => {
+  test('behaviour: owed charges are found by their payer, whose address is hex in any letter case', async () => {
     const { address } = paid.payer;
     const spellings = [address, address.toLowerCase(), address.toUpperCase(), `0x${address.slice(2).toUpperCase()}`];
     for (const payer of spellings)
@@ -138,7 +138,7 @@ describe('a settlement that nobody can end', () => {
   const HOURS_2 = 7200;
 
   test(
-    'behaviour: says how late it is, in an all-in-one, in a registry alone and in a sidecar with a store',
+    'behaviour: every shape with a store, all-in-one, registry or sidecar, says how late an unended settlement is',
     { timeout: 60_000 },
     async () => {
       await paid.tollgate().kill();
@@ -197,7 +197,7 @@ describe('a settlement that nobody can end', () => {
 
 describe('the word of an operator, where the chain can be read', () => {
   test(
-    'refuses: to fail what the chain says was paid, and to settle it by another transaction',
+    'refuses: an operator failing what the chain says was paid, or settling it by another transaction',
     { timeout: 60_000 },
     async () => {
       const credential = await paid.sign(await paid.quote('/fine'));

@@ -98,20 +98,20 @@ describe('everybody else gets the JSON to the letter', () => {
     ['a form', BROWSER, 'POST /paid/a'],
     ['HEAD', BROWSER, 'HEAD /paid/a'],
     ['a payment of a version that is off', `${BROWSER}X-PAYMENT: e30=\r\n`, 'GET /paid/a'],
-  ])('behaviour: %s', async (_name, headers, line) => {
+  ])('behaviour: %s gets the JSON to the letter, not the page', async (_name, headers, line) => {
     const answer = await ask(shown, headers, line);
     expect(shapeOf(answer)).toEqual(shapeOf(await ask(hidden, headers, line)));
     expect(contentType(answer)).toBe('application/json');
     if (!line.startsWith('HEAD')) expect(withoutIds(answer.body.toString())).toBe(EXACT);
   });
 
-  test('behaviour: browsers too, where the page is off', async () => {
+  test('behaviour: browsers get the JSON to the letter if the page is off', async () => {
     const answer = await ask(hidden, BROWSER);
     expect(contentType(answer)).toBe('application/json');
     expect(withoutIds(answer.body.toString())).toBe(EXACT);
   });
 
-  test('behaviour: a problem stays a problem', async () => {
+  test('behaviour: a problem stays a problem for a browser', async () => {
     const answer = await ask(shown, `${BROWSER}PAYMENT-SIGNATURE: x\r\n`);
     expect([answer.status, contentType(answer)]).toEqual([400, 'application/problem+json']);
   });

@@ -118,7 +118,7 @@ describe('unmodified clients', () => {
     expect(earned).toBe(50_000n);
   });
 
-  test('behaviour: HEAD costs', async () => {
+  test('behaviour: a HEAD costs', async () => {
     expect((await fetch(paid.url('/report'), { method: 'HEAD' })).status).toBe(402);
     const earned = await earning(async () => {
       expect((await paid.payer.fetch(paid.url('/report'), { method: 'HEAD' })).status).toBe(200);
@@ -178,7 +178,7 @@ describe('one payment, one service', () => {
     expect([paid.upstream.seen.length, paid.facilitator.calls.length]).toEqual(before);
   });
 
-  test('attack: nor does it after a restart, whether the facilitator is there or not', async () => {
+  test('attack: a spent payment buys nothing more after a restart, whether the facilitator is there or not', async () => {
     const credential = await paid.sign(await paid.quote('/report'));
     expect((await paid.pay('/report', credential)).status).toBe(200);
     await last('delivered');
@@ -200,7 +200,7 @@ describe('one payment, one service', () => {
     expect(paid.upstream.seen.length).toBe(before);
   });
 
-  test('behaviour: what is owed is fetched after a restart, also while the facilitator is away', async () => {
+  test('behaviour: an answer that is owed is fetched after a restart, also while the facilitator is away', async () => {
     const credential = await paid.sign(await paid.quote('/broken', 'POST'));
     const post = async (): Promise<number> => (await paid.pay('/broken', credential, { method: 'POST' })).status;
     const earned = await earning(async () => {
@@ -339,7 +339,7 @@ describe('nobody is charged for nothing', () => {
     expect(earned).toBe(10_000n);
   });
 
-  test('attack: with less than a minute left it is settled first, so that no time runs out on us', async () => {
+  test('attack: a payment with less than a minute left is settled first, so that no time runs out on us', async () => {
     const accepted = await paid.quote('/broken');
     const soon = BigInt(Math.floor(Date.now() / 1000)) + 50n;
     const credential = await paid.sign(accepted, paid.payer, { validBefore: soon });

@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgres)('all-in-ones over one PostgreSQL', () => {
   const delivered = async (): Promise<number> =>
     (await paid.charges()).filter(({ status }) => status === 'delivered').length;
 
-  test('attack: duplicates of one payment at both are served once and settled once', async () => {
+  test('attack: duplicates of one payment at two all-in-ones are served once and settled once', async () => {
     const earned = await paid.earned();
     served = [];
     const credential = await paid.sign(await paid.quote('/a'));
@@ -50,12 +50,12 @@ describe.skipIf(!hasPostgres)('all-in-ones over one PostgreSQL', () => {
     await until('it is delivered in the ledger', async () => (await delivered()) === 1);
   });
 
-  test('behaviour: what one quoted is paid at the other', async () => {
+  test('behaviour: a quote of one all-in-one is paid at the other', async () => {
     const credential = await paid.sign(await paid.quote('/a'));
     expect((await at(other, '/a', credential)).status).toBe(200);
   });
 
-  test('behaviour: a price changed at one is in force at the other within a second', async () => {
+  test('behaviour: a price changed at one all-in-one is in force at the other within a second', async () => {
     const token = await paid.cli('token');
     const ask = (process: TollgateProcess, path: string, init: RequestInit = {}): Promise<Response> =>
       fetch(`${process.url('registry')}${path}`, {
@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgres)('all-in-ones over one PostgreSQL', () => {
     expect(performance.now() - since).toBeLessThan(1000);
   });
 
-  test('behaviour: killed in the middle of paid requests it starts again, and the ledger is what the chain says', async () => {
+  test('behaviour: an all-in-one killed in the middle of paid requests starts again, and the ledger is what the chain says', async () => {
     const credentials = await Promise.all(Array.from({ length: 12 }, async () => paid.sign(await paid.quote('/a'))));
     const asked = credentials.map((credential, index) =>
       at(index % 2 === 0 ? paid.tollgate() : other, '/a', credential).then(
@@ -106,7 +106,7 @@ describe.skipIf(!hasPostgres)('all-in-ones over one PostgreSQL', () => {
     expect(new Set(charges.map(({ id }) => id)).size).toBe(charges.length);
   });
 
-  test('behaviour: commands work beside the processes, and a process ends in order', async () => {
+  test('behaviour: commands work beside several processes over PostgreSQL, and a process ends in order', async () => {
     expect(await paid.cli('migrate')).toBe('up to date');
     expect(await paid.cli('keys', 'create', '--name', 'a')).toMatch(/^tg_/);
     expect(await paid.cli('keys', 'list')).toMatch(/active +sdk .* a$/m);

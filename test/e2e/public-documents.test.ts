@@ -112,7 +112,7 @@ async function told(
 }
 
 describe('all in one', () => {
-  test('behaviour: both documents are answered here, for any query, and never reach the upstream', async () => {
+  test('behaviour: both public documents are answered here, for any query, and never reach the upstream', async () => {
     put('openapi.yaml', OPENAPI);
     const tollgate = await serve(allInOne('one', {}));
     expect(await told(tollgate, 'what is sold')).toEqual(['get /weather/{city} 0.10']);
@@ -142,7 +142,7 @@ describe('all in one', () => {
     expect(metrics).toMatch(/tollgate_requests_total\{outcome="discovery",code="200",route_id=""\} \d+/);
   });
 
-  test("behaviour: HEAD has the same head, a known copy is 304, other methods are the upstream's", async () => {
+  test('behaviour: HEAD of a public document has the same head, a known copy is 304, other methods are the upstream', async () => {
     put('openapi.yaml', OPENAPI);
     const tollgate = await serve(allInOne('cached', {}));
     await told(tollgate, 'what is sold');
@@ -164,7 +164,7 @@ describe('all in one', () => {
     expect(await (await get(tollgate, '/openapi.json/x')).json()).toMatchObject({ upstream: true });
   });
 
-  test('behaviour: a document is written for the origin by which it is asked for, and public_url wins', async () => {
+  test('behaviour: a public document is written for the origin by which it is asked for, and public_url wins', async () => {
     put('openapi.yaml', OPENAPI);
     const open = await serve(allInOne('origins', {}));
     await told(open, 'what is sold');
@@ -220,7 +220,7 @@ describe('all in one', () => {
     expect((await get(tollgate, '/llms.txt')).headers.get('content-length')).toBe('10');
   });
 
-  test('behaviour: a route that covers a path of ours wins, active or paused, and the start says so', async () => {
+  test('behaviour: a route that covers the path of a public document wins, active or paused, and the start says so', async () => {
     const routes = [
       '  - { method: GET, route_pattern: "/openapi.json", amount: "0.10" }',
       '  - { method: GET, route_pattern: "/llms.txt", amount: "0.10", status: paused }',
@@ -235,7 +235,7 @@ describe('all in one', () => {
     expect(await (await get(tollgate, '/llms.txt')).json()).toMatchObject({ upstream: true });
   });
 
-  test('behaviour: without a section nothing is answered here', async () => {
+  test('behaviour: without a discovery section no public document is answered here', async () => {
     const file = allInOne('without', { discovery: '{}' });
     const text = readFileSync(file, 'utf8').replace('discovery: {}', '');
     const tollgate = await serve(put('without.yaml', text));
@@ -291,7 +291,7 @@ describe('in other shapes', () => {
     ]);
   });
 
-  test('behaviour: every worker tells the same, before and after a change', async () => {
+  test('behaviour: every worker tells the same public documents, before and after a change', async () => {
     put('openapi.yaml', OPENAPI);
     const tollgate = await serve(allInOne('workers', { more: ['workers: 2'] }));
     for (const worker of [1, 2])

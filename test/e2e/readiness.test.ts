@@ -95,7 +95,7 @@ const SHAPES: [string, () => Promise<Started>, string][] = [
 ];
 
 describe.each(SHAPES)('%s', { timeout: 60_000 }, (_shape, launch, file) => {
-  test.skipIf(!limited)('behaviour: is not ready while its disk is full, and ready again after that', async () => {
+  test.skipIf(!limited)('behaviour: a server whose disk is full is not ready until that is over', async () => {
     const started = await launch();
     expect((await becomes(started, 200)).checks['store']).toEqual({ ok: true, detail: 'the store takes writes' });
     expect(await possible(started)).toBe('1');
@@ -110,7 +110,7 @@ describe.each(SHAPES)('%s', { timeout: 60_000 }, (_shape, launch, file) => {
     expect([told.at(0), told.at(-1)]).toEqual(['the store takes no writes', 'the store takes writes again']);
   });
 
-  test('behaviour: is not ready once its data folder is gone', async () => {
+  test('behaviour: a server is not ready once its data folder is gone', async () => {
     const started = await launch();
     await becomes(started, 200);
     rmSync(started.folder, { recursive: true });
@@ -118,7 +118,7 @@ describe.each(SHAPES)('%s', { timeout: 60_000 }, (_shape, launch, file) => {
     expect(gone.checks['store']?.detail).toMatch(/taken away or replaced|is gone/);
   });
 
-  test('behaviour: asked often it writes once in five seconds', async () => {
+  test('behaviour: a server that is often asked whether it is ready writes once in five seconds', async () => {
     const started = await launch();
     await becomes(started, 200);
     const wal = path.join(started.folder, `${file}-wal`);
@@ -130,7 +130,7 @@ describe.each(SHAPES)('%s', { timeout: 60_000 }, (_shape, launch, file) => {
 });
 
 describe('a sidecar whose registry keeps the charges', { timeout: 60_000 }, () => {
-  test('behaviour: is not ready with a key that lacks the scope, by name', async () => {
+  test('behaviour: a sidecar is not ready with a key that lacks the scope ledger, which it names', async () => {
     const { tollgate } = await registryAlone();
     const without = await sidecar(tollgate, KEYS.sdk);
     await until('routes', async () => (await ready(without)).checks['routes']?.ok);
@@ -142,7 +142,7 @@ describe('a sidecar whose registry keeps the charges', { timeout: 60_000 }, () =
     expect([plain.status, await plain.text()]).toEqual([503, 'not ready: payments\n']);
   });
 
-  test('behaviour: stays ready once it worked, whatever the ledger says later, and says so', async () => {
+  test('behaviour: a sidecar that worked once stays ready, whatever the ledger says later, and says so', async () => {
     const there = await registryAlone();
     const started = await sidecar(there.tollgate, KEYS.both);
     expect((await becomes(started, 200)).checks['payments']?.ok).toBe(true);
@@ -162,7 +162,7 @@ describe('a sidecar whose registry keeps the charges', { timeout: 60_000 }, () =
 });
 
 describe('a registry by itself', { timeout: 60_000 }, () => {
-  test('behaviour: counts its requests, refused sign-ins, streams, sidecars, charges and bytes', async () => {
+  test('behaviour: a registry alone counts its requests, refused sign-ins, streams, sidecars, charges and bytes', async () => {
     const there = await registryAlone();
     const beside = await sidecar(there.tollgate, KEYS.both);
     await becomes(beside, 200);

@@ -150,7 +150,7 @@ const ON_BASE = {
   payTo: WALLET,
 };
 
-test('behaviour: with flags, and what runs beside them', async () => {
+test('behaviour: with flags alone real money is taken, and commands work beside the server', async () => {
   const [serve] = follow(FLAGS);
   if (serve === undefined) throw new Error('the README starts nothing');
   const tollgate = await run({ ...serve, args: [...serve.args, ...PORTS] }, ['proxy', 'registry', 'admin']);
@@ -174,7 +174,7 @@ test('behaviour: with flags, and what runs beside them', async () => {
     expect(readFileSync(path.join(files.folder, 'data', name), 'utf8')).not.toContain(secretLine);
 });
 
-test('behaviour: with a file', async () => {
+test('behaviour: with a file real money is taken', async () => {
   const [check, serve] = follow(FILE);
   if (check === undefined || serve === undefined) throw new Error('the README checks or starts nothing');
   const file = path.join(files.folder, 'tollgate.yaml');
@@ -193,7 +193,7 @@ test('behaviour: with a file', async () => {
   expect(refused).toEqual([]);
 });
 
-test('behaviour: with a key that the facilitator does not know, check --online says so', async () => {
+test('behaviour: check --online says that the facilitator does not know the key', async () => {
   const [check] = follow(FILE, newCdpAccount('pem').secret);
   const { code, text } = await ended({ args: check?.args ?? [], env: { ...check?.env, UPSTREAM: upstream.url } });
   expect(code).toBe(1);

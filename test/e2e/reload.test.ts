@@ -155,7 +155,7 @@ async function demanded(response: Response): Promise<{
 }
 
 describe('SIGHUP', () => {
-  test('behaviour: takes on upstream, receivers, terms, profile, methods, limits, time-outs, origins, secrets and routes', async () => {
+  test('behaviour: a reload takes on upstream, receivers, terms, profile, methods, limits, time-outs, origins, secrets and routes', async () => {
     const { tollgate, get, status, reload, reloads } = await staged('everything');
     expect(await (await get('/free')).text()).toBe('one');
     const before = await demanded(await get('/paid/a'));
@@ -199,7 +199,7 @@ describe('SIGHUP', () => {
     expect(waiting.map(({ settings }) => settings)).toEqual([['proxy.timeouts.headers (towards clients)']]);
   });
 
-  test('behaviour: takes on keys, tokens and origins of the registry', async () => {
+  test('behaviour: a reload takes on keys, tokens and origins of the registry', async () => {
     const jwt = (secret: string): string => `, jwt: { secret: "${secret}", issuer: tollgate, audience: dashboard }`;
     const { tollgate } = await staged('keys', { registry: jwt(SECRET) });
     const ask = async (key: string): Promise<number> => {
@@ -228,7 +228,7 @@ describe('SIGHUP', () => {
     expect(health.headers.get('access-control-allow-origin')).toBe('https://dash.example');
   });
 
-  test('behaviour: takes on the log’s level and whether requests are logged', async () => {
+  test('behaviour: a reload takes on the log’s level and whether requests are logged', async () => {
     const { tollgate, status, reload } = await staged('log', { more: 'log: { access: false }' });
     await status('/unlogged');
     await reload({ more: 'log: { access: true }' });
@@ -262,7 +262,7 @@ describe('SIGHUP', () => {
     });
   });
 
-  test('behaviour: ways that its 402s will have no room for are named', async () => {
+  test('behaviour: a reload names the ways that its 402s will have no room for', async () => {
     const { reload, tollgate } = await staged('ways');
     const ways = Array.from({ length: 8 }, (_, n) => `{ ${wayTo(`0x${String(n + 1).repeat(40)}`)} }`);
     await reload({ accepts: `accepts: [${ways.join(', ')}]` });
@@ -270,7 +270,7 @@ describe('SIGHUP', () => {
     expect(await tollgate.line(({ msg }) => said.test(msg))).toMatchObject({ level: 'warn' });
   });
 
-  test('behaviour: what a dashboard changed stays, and is named by readiness, a metric and check', async () => {
+  test('behaviour: a reload leaves what a dashboard changed, which readiness, a metric and check name', async () => {
     const { tollgate, get, status, reload } = await staged('differing', {
       registry: `, jwt: { secret: "${SECRET}", issuer: tollgate, audience: dashboard }`,
     });
@@ -330,7 +330,7 @@ describe('SIGHUP', () => {
     expect(await status('/paid/a')).toBe(402);
   });
 
-  test('behaviour: what only a restart changes is named and keeps its value, the rest is taken on', async () => {
+  test('behaviour: a reload names what only a restart changes and leaves its value, and takes on the rest', async () => {
     const { tollgate, get } = await shared();
     const changed: Parts = {
       upstream: two.url,
@@ -361,7 +361,7 @@ describe('SIGHUP', () => {
     expect((await get('/paid/a')).status).toBe(402);
   });
 
-  test('refuses: a file with mistakes, whole: each is logged with its place, counted, and everything goes on as it was', async () => {
+  test('refuses: a reload of a file with mistakes, whole: each is logged with its place, and everything goes on as it was', async () => {
     const { tollgate, file, get, reload, reloads } = await shared();
     const lines = written({ upstream: two.url, payTo: PAY_TO.two, more: 'metrics: { max_routes: many }\nlogg: {}' });
     writeFileSync(`${file}~`, lines);
@@ -384,7 +384,7 @@ describe('SIGHUP', () => {
     expect(await (await get('/free')).text()).toBe('two');
   });
 
-  test('refuses: sections that make another shape', async () => {
+  test('refuses: a reload of sections that make another shape', async () => {
     const { tollgate, file, get, reloads } = await shared();
     const registry = written({ payTo: PAY_TO.two }).split('\n').slice(1, 4).join('\n');
     writeFileSync(`${file}~`, registry);
@@ -403,7 +403,7 @@ describe('SIGHUP', () => {
 });
 
 describe('who is being served', () => {
-  test('behaviour: a request in flight ends under the configuration it began with', async () => {
+  test('behaviour: a request in flight during a reload ends under the configuration it began with', async () => {
     const { get, reload } = await staged('inflight', { upstream: two.url });
     const released = Promise.withResolvers<void>();
     hold = released.promise;
@@ -449,7 +449,7 @@ describe('who is being served', () => {
 });
 
 describe('a file that changes', () => {
-  test('behaviour: an editor’s rename over it, and writing into it, without any signal', async () => {
+  test('behaviour: an editor’s rename over the file, and writing into it, are followed without any signal', async () => {
     const { tollgate, file, get } = await staged('editor');
     writeFileSync(`${file}.new`, written({ upstream: two.url }));
     await after(tollgate, () => renameSync(`${file}.new`, file), TAKEN);
@@ -462,7 +462,7 @@ describe('a file that changes', () => {
     expect(await (await get('/free')).text()).toBe('two');
   });
 
-  test('behaviour: the symlink swap of a Kubernetes ConfigMap, and of a Secret that it names', async () => {
+  test('behaviour: the symlink swap of a Kubernetes ConfigMap, and of a Secret that it names, is followed', async () => {
     const mounted = (name: string) => {
       const folder = path.join(files.folder, name);
       mkdirSync(folder);

@@ -117,7 +117,7 @@ async function payment(url: string): Promise<string> {
 }
 
 describe('answers', () => {
-  test('attack: of the proxy, whatever was sent', async () => {
+  test('attack: no answer of the proxy holds a secret, whatever was sent', async () => {
     const statuses: number[] = [];
     for (const process of [registry, sidecar]) {
       const url = process.url('proxy');
@@ -141,7 +141,7 @@ describe('answers', () => {
     expect(statuses.toSorted((a, b) => a - b)).toEqual(expect.arrayContaining([400, 402, 414]));
   });
 
-  test('attack: of the registry and of a sidecar in front of it, to wrong credentials and wrong bodies', async () => {
+  test('attack: no answer of a registry or a sidecar to wrong credentials and wrong bodies holds a secret', async () => {
     for (const base of [registry.url('registry'), sidecar.url('sync')]) {
       for (const path of [
         '/v1/billing/protected-routes',
@@ -166,7 +166,7 @@ describe('answers', () => {
     }
   });
 
-  test('attack: of the admin listener', async () => {
+  test('attack: no answer of the admin listener holds a secret', async () => {
     for (const process of [registry, sidecar]) {
       for (const path of ['/metrics', '/readyz', '/readyz?verbose', '/livez?verbose', '/', '/debug', '/env']) {
         const { text } = await answer(`${process.url('admin')}${path}`);
@@ -197,13 +197,13 @@ describe('commands', () => {
     ['migrate', 0, 'up to date'],
     ['healthcheck', 64, 'admin.listen'],
     ['keys revoke side', 1, 'configuration'],
-  ])('attack: %s', async (words, code, shows) => {
+  ])('attack: %s prints no secret', async (words, code, shows) => {
     const [ended, text] = await run([...words.split(' '), '-c', config]);
     expect([ended, text]).toEqual([code, expect.stringContaining(shows)]);
     expect(text).not.toContain(WORD);
   });
 
-  test('attack: about a configuration that is wrong, secret by secret', async () => {
+  test('attack: no command says a secret of a configuration that is wrong', async () => {
     const wrong = files.write(
       'wrong.yaml',
       [
@@ -235,7 +235,7 @@ test('attack: a reload of a wrong configuration tells what is wrong and no secre
   await registry.line(({ msg }) => msg === 'the configuration was not reloaded');
 });
 
-test('attack: nothing of all this was logged', async () => {
+test('attack: no secret was logged in all this', async () => {
   for (const process of running) process.signal('SIGTERM');
   for (const process of running) await process.exited;
   for (const { lines, stderr } of running) {

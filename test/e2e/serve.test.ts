@@ -86,7 +86,7 @@ afterAll(async () => {
 });
 
 describe('a fresh start', () => {
-  test('behaviour: makes its secrets in the data folder, for its owner only, and says how to read them without saying them', () => {
+  test('behaviour: a first start makes its secrets in the data folder, for its owner only, and says how to read them, not what they are', () => {
     const secrets = readFileSync(path.join(files.folder, 'data/secrets.json'), 'utf8');
     expect(statSync(path.join(files.folder, 'data/secrets.json')).mode & 0o777).toBe(0o600);
     const log = JSON.stringify(tollgate.lines) + tollgate.stderr();
@@ -96,7 +96,7 @@ describe('a fresh start', () => {
     expect(log).toContain('tollgate token');
   });
 
-  test('behaviour: is alive and ready, and says why', async () => {
+  test('behaviour: a fresh start is alive and ready, and says why', async () => {
     expect((await fetch(`${tollgate.url('admin')}/livez`)).status).toBe(200);
     const ready = await fetch(`${tollgate.url('admin')}/readyz?verbose`);
     expect([ready.status, ((await ready.json()) as { status: string }).status]).toEqual([200, 'ready']);
@@ -105,7 +105,7 @@ describe('a fresh start', () => {
 });
 
 describe('a request', () => {
-  test('behaviour: that nothing protects passes as it is, with an id', async () => {
+  test('behaviour: a request that nothing protects passes as it is, with an id', async () => {
     const response = await get('/free/a?b=c');
     expect([response.status, await response.json()]).toEqual([
       200,
@@ -115,7 +115,7 @@ describe('a request', () => {
     expect(upstream.seen.at(-1)?.headers['x-request-id']).toBe(response.headers.get('x-request-id'));
   });
 
-  test('behaviour: that costs is answered with the interface’s 402, and never reaches the upstream', async () => {
+  test('behaviour: a request that costs is answered with the interface’s 402, and never reaches the upstream', async () => {
     const before = upstream.seen.length;
     const response = await get('/configured/report?x=1');
     const body = (await response.json()) as Record<string, unknown>;
@@ -183,7 +183,7 @@ describe('a request', () => {
     expect(upstream.seen.length).toBe(before);
   });
 
-  test('refuses: what is ambiguous, too long or not supported, as a problem that says so', async () => {
+  test('refuses: a target that is ambiguous, too long or not supported, as a problem that says so', async () => {
     const before = upstream.seen.length;
     for (const [request, status, code] of [
       ['GET /free/%2e%2e/configured/x HTTP/1.1', 400, 'target_ambiguous'],
@@ -209,7 +209,7 @@ describe('a request', () => {
 });
 
 describe('the dashboard', () => {
-  test('behaviour: a changed price, a pause and a deletion are live at once', async () => {
+  test('behaviour: a price changed, a pause and a deletion in the dashboard are live at once', async () => {
     const { id } = await create('GET /live/price 0.10');
     const price = async (): Promise<unknown> => {
       const response = await get('/live/price');
@@ -259,7 +259,7 @@ describe('the dashboard', () => {
 });
 
 describe('proxy, /match and the match command agree', () => {
-  test('behaviour: on the spellings of one path, and on what is refused', async () => {
+  test('behaviour: the proxy, /match and the match command agree on the spellings of one path, and on what is refused', async () => {
     await create('GET /v1/export 0.10');
     const key = (await cli('keys', 'create', '--name', 'agree', '--scope', 'sdk')).stdout.trim();
     const askMatch = async (
@@ -290,7 +290,7 @@ describe('proxy, /match and the match command agree', () => {
     expect((await cli('match', 'GET', '/free')).code).toBe(1);
   });
 
-  test('behaviour: on the rules of precedence', async () => {
+  test('behaviour: the proxy, /match and the match command agree on the rules of precedence', async () => {
     for (const [index, { rules, asks }] of MATCHES.entries()) {
       const under = `/agree${index}`;
       const made = await Promise.all(
@@ -335,7 +335,7 @@ describe('what is seen from outside', () => {
     expect(text).not.toContain('unique-path');
   });
 
-  test('behaviour: one JSON line a request, with its ids and without its query, credentials or keys', async () => {
+  test('behaviour: a request is one JSON line, with its ids and without its query, credentials or keys', async () => {
     const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
     await get('/free/logged?secret=canary-query', {
       headers: {
@@ -395,7 +395,7 @@ describe('what is seen from outside', () => {
     expect(((await (await get('/survives')).json()) as { amount: string }).amount).toBe('0.77');
   });
 
-  test('behaviour: SIGTERM ends it with 0', async () => {
+  test('behaviour: SIGTERM ends a server with 0', async () => {
     tollgate.signal('SIGTERM');
     expect(await tollgate.exited).toBe(0);
   });

@@ -45,7 +45,7 @@ const authorize = (evm: Accepted, payTo = evm.payTo) =>
   paid.payers.evm.authorize({ to: payTo, value: BigInt(evm.amount), asset: USDC });
 
 describe('a 402', () => {
-  test('behaviour: shows the ways in their order, with one reference; the body names the first, version 1 EVM alone', async () => {
+  test('behaviour: a 402 shows its ways in their order, one reference for all; the body names the first, version 1 EVM alone', async () => {
     const { body, accepts } = await paid.ask('/thing/offer');
     expect(accepts.slice(0, 3)).toMatchObject([
       { network: EVM_NETWORK, asset: USDC, payTo: PAY_TO, amount: '100000' },
@@ -63,7 +63,7 @@ describe('a 402', () => {
     expect(accepts.map(({ extra }) => extra.paymentFlow)).toEqual(accepts.map(() => undefined));
   });
 
-  test('behaviour: the start and check name the ways that it has no room for', async () => {
+  test('behaviour: the start and check name the ways that a 402 has no room for', async () => {
     const { accepts } = await paid.ask('/thing/offer', 'POST');
     expect(accepts.length).toBeLessThan(8);
     const said = 'the route * /thing/* at 0.10 USD does not show base-sepolia USDC';
@@ -174,7 +174,7 @@ describe('attack: a mixture of two ways is refused, nobody is asked, nothing mov
     expect(await paid.earned()).toEqual(before);
   });
 
-  test('behaviour: the same parts, each where it belongs, are taken', async () => {
+  test('behaviour: the same parts of a payment, each where it belongs, are taken', async () => {
     const { evm, svm } = await offered('/thing/apart');
     const first = await paid.pay('/thing/apart', { x402Version: 2, accepted: evm, payload: await authorize(evm) });
     expect(first.status).toBe(200);
@@ -222,7 +222,7 @@ test('behaviour: a way whose facilitators are left alone stands last, and the 50
   expect((await paid.ask('/thing/closed')).accepts[0]?.network).toBe(EVM_NETWORK);
 });
 
-test('behaviour: in the end the ledger equals both chains, to the last unit', async () => {
+test('behaviour: after payments in two ways the ledger equals both chains, to the last unit', async () => {
   await until('all are delivered', async () =>
     (await paid.charges()).every(({ status }) => status === 'delivered' || status === 'released'),
   );

@@ -77,7 +77,7 @@ describe.each(['v2', 'v1'] as const)('by the client of %s', (version) => {
     expect(since(before, 'settle')).toEqual([1, 0]);
   });
 
-  test('behaviour: one that is not yet is passed over by the first and put there by the second, and pays with that', async () => {
+  test('behaviour: a wallet not yet on the chain, passed over by the first facilitator, is put there by the second and pays', async () => {
     const wallet = await createSmartWallet(paid.chain);
     expect(await wallet.isDeployed()).toBe(false);
     expect(await earning(async () => expectPaid(await pay(wallet, '/thing/first'), wallet))).toBe(PRICE);
@@ -88,7 +88,7 @@ describe.each(['v2', 'v1'] as const)('by the client of %s', (version) => {
     expect(since(before, 'verify')).toEqual([1, 0]);
   });
 
-  test('refuses: what the wallet does not take for signed', async () => {
+  test('refuses: a payment that the smart wallet does not take for signed', async () => {
     const wallet = await createSmartWallet(paid.chain);
     await wallet.deploy();
     const forged = wallet.signing(
@@ -145,7 +145,7 @@ describe('what a facilitator does not take', () => {
   ] as const;
   const declines = (word: string): Fault => ({ kind: 'answer', body: { isValid: false, invalidReason: word } });
 
-  test.each(WORDS)('behaviour: %s asks the next one, which takes it', async (word) => {
+  test.each(WORDS)('behaviour: a facilitator’s %s asks the next one, which takes the payment', async (word) => {
     const wallet = await createSmartWallet(paid.chain);
     paid.facilitators[0]?.fault('verify', declines(word));
     const earned = await earning(async () => {
@@ -154,7 +154,7 @@ describe('what a facilitator does not take', () => {
     expect(earned).toBe(PRICE);
   });
 
-  test.each(WORDS)('refuses: %s from all is 402 with that word, what helps and a new quote', async (word, advice) => {
+  test.each(WORDS)('refuses: a payment if all say %s: 402, the word, help and a new quote', async (word, advice) => {
     const wallet = await createSmartWallet(paid.chain);
     const [credential, before] = [await sign('/thing/none', wallet), (await paid.charges()).length];
     for (const facilitator of paid.facilitators) facilitator.fault('verify', declines(word));
@@ -168,7 +168,7 @@ describe('what a facilitator does not take', () => {
     expect((await paid.charges()).length).toBe(before);
   });
 
-  test('behaviour: with nobody who puts wallets on the chain its payer is told so, deploys it, and pays', async () => {
+  test('behaviour: a payer whose wallet nobody puts on the chain is told so, deploys it, and pays', async () => {
     const wallet = await createSmartWallet(paid.chain);
     paid.facilitators[1]?.fault('verify', declines('eip6492_factory_not_allowed'));
     const credential = await sign('/thing/deploys', wallet);
@@ -188,7 +188,7 @@ describe.each(['GET', 'POST'])('a deployment that fails at settling (%s)', (meth
     body: { success: false, errorReason: 'smart_wallet_deployment_failed', transaction: '', network: 'eip155:84532' },
   };
 
-  test('behaviour: the next facilitator settles', async () => {
+  test('behaviour: a deployment that fails at settling is settled by the next facilitator', async () => {
     const wallet = await createSmartWallet(paid.chain);
     // On the chain already: the first facilitator verifies it, so it is asked to settle first.
     await wallet.deploy();
@@ -200,7 +200,7 @@ describe.each(['GET', 'POST'])('a deployment that fails at settling (%s)', (meth
     expect([earned, since(before, 'settle')]).toEqual([PRICE, [1, 1]]);
   });
 
-  test('refuses: from all it is 402 with that word, nothing is charged, and the payment is free again', async () => {
+  test('refuses: a payment whose deployment fails at all facilitators: 402 with that word, not charged, and free again', async () => {
     const wallet = await createSmartWallet(paid.chain);
     const credential = await sign('/thing/failed', wallet, method);
     for (const facilitator of paid.facilitators) facilitator.fault('settle', failed);
@@ -219,7 +219,7 @@ describe.each(['GET', 'POST'])('a deployment that fails at settling (%s)', (meth
     ).toBe(PRICE);
   });
 
-  test('behaviour: with a transaction it is unknown, and nobody else is asked', async () => {
+  test('behaviour: a failed deployment that names a transaction is an unknown end, and nobody else is asked', async () => {
     const wallet = await createSmartWallet(paid.chain);
     const [credential, before] = [await sign('/thing/sent', wallet, method), asked('settle')];
     // The second facilitator verifies it, so it is asked to settle first.

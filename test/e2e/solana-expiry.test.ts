@@ -56,7 +56,7 @@ async function payTooLate(
   return { id: body.charge_id, credential, lastValid };
 }
 
-test('behaviour: one that expired before it was settled ends as failed when that is finalized, not before, and its payer pays first then', async () => {
+test('behaviour: an expired transaction ends as failed when that is finalized, not before, and its payer pays first then', async () => {
   const before = paid.earned();
   const { id, credential, lastValid } = await payTooLate('/thing/late');
   // The first look alone reads until when it can land; a request never does.
@@ -98,7 +98,7 @@ test('behaviour: one that expired before it was settled ends as failed when that
   expect((await paid.charges())[0]).toMatchObject({ settle: 'before_forward' });
 }, 60_000);
 
-test('behaviour: a search that was not complete goes on after a kill where it stopped, and ends nothing before', async () => {
+test('behaviour: a search of the chain that a kill cut off goes on where it stopped, and ends nothing before', async () => {
   const by = await createSvmPayer(paid.chain, 1_000_000n, 'another');
   const before = paid.earned();
   const { id, credential, lastValid } = await payTooLate('/thing/too-late', by);

@@ -57,7 +57,7 @@ const withFeePayer = (required: Asked, feePayer: string): Asked => ({
   accepts: required.accepts.map((way) => ({ ...way, extra: { ...way.extra, feePayer } })),
 });
 
-test('behaviour: before a fee payer is known the only way is left out: 503, and 402 from then on', async () => {
+test('behaviour: a way is left out until its fee payer is known: 503 if it is the only one, and 402 from then on', async () => {
   const response = await fetch(paid.url('/thing/early'));
   expect([response.status, response.headers.get('payment-required')]).toEqual([503, null]);
   expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
@@ -69,14 +69,14 @@ test('behaviour: before a fee payer is known the only way is left out: 503, and 
   expect(feePayerOf(await paid.ask('/thing/early'))).toBe(second.feePayer);
 });
 
-test('behaviour: the first does not pay that fee, the second verifies and settles, and nobody else settles', async () => {
+test('behaviour: a payment whose fee the first facilitator does not pay is verified and settled by the second alone', async () => {
   const before = paid.earned();
   const response = await paid.pay('/thing/second', await paid.sign('/thing/second'));
   expect([response.status, await response.text()]).toEqual([200, 'thing of /thing/second']);
   expect([asked('verify'), asked('settle'), paid.earned() - before]).toEqual([[1, 1], [0, 1], PRICE]);
 });
 
-test('behaviour: whoever verified and takes no call to settle leaves nothing charged; the first is not asked instead', async () => {
+test('behaviour: a facilitator that verified and takes no call to settle leaves nothing charged; the first is not asked instead', async () => {
   const credential = await paid.sign('/thing/away', 'POST');
   const before = paid.earned();
   second.fault('settle', { kind: 'answer', status: 429, body: { error: 'slow down' } });
@@ -142,7 +142,7 @@ test('refuses: a fee payer that nobody manages: 402 with a new quote, which can 
   expect(paid.earned() - before).toBe(PRICE);
 });
 
-test('behaviour: where one that might know is away it is 503, not 402', async () => {
+test('behaviour: a payment is 503, not 402, if a facilitator that might know its fee payer is away', async () => {
   const stranger = withFeePayer(await paid.ask('/thing/perhaps'), keyOf('stranger').address);
   second.fault('verify', { kind: 'drop_before' });
   const response = await paid.pay('/thing/perhaps', await paid.signFor(stranger));

@@ -43,7 +43,7 @@ test('attack: a payment that was used buys nothing more', async () => {
 /** Each point with one method, in turn: a kill costs two starts. */
 const KILLS = CRASH_POINTS.map((stop, at) => [stop, at % 2 === 0 ? 'GET' : 'POST'] as const);
 
-test.each(KILLS)('behaviour: killed %s, a %s is charged once and delivered', async (stop, method) => {
+test.each(KILLS)('behaviour: if Tollgate is killed %s, a %s is charged once and delivered', async (stop, method) => {
   const target = `/thing/${stop}?${method}`;
   things.hold();
   await paid.restart({ TOLLGATE_TEST_STOP_AT: stop });

@@ -72,7 +72,7 @@ const ENDS = [
   { what: 'an unknown end', operation: 'settle', fault: { kind: 'drop_before' }, code: 'settlement_unknown' },
 ] as const;
 
-test('behaviour: what failed before the money moved is settled by nobody until its payer asks again, who is then served and charged once', async () => {
+test('behaviour: a charge that failed before the money moved waits for its payer to ask again, who is served and charged once', async () => {
   const before = { earned: await paid.earned(), calls: settleCalls() };
   let calls = before.calls;
   const failed = [];

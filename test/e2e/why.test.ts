@@ -29,7 +29,7 @@ async function ask(id: string, authorization = `Bearer ${token}`): Promise<{ sta
 }
 
 describe('beside the process that refused', () => {
-  test('behaviour: an unpaid 402 by its request id, its charge id, the beginning and the end of that', async () => {
+  test('behaviour: why knows an unpaid 402 by its request id, its charge id, the beginning and the end of that', async () => {
     const response = await fetch(paid.url('/reports/q3?secret=canary'), { headers: { 'x-request-id': 'unpaid-1' } });
     const { charge_id: id } = (await response.json()) as { charge_id: string };
     for (const asked of ['unpaid-1', id, id.slice(0, 104), `chg_...${id.slice(-12)}`, id.slice(-12)]) {
@@ -62,7 +62,7 @@ describe('beside the process that refused', () => {
     expect(JSON.parse((await why(id, '--json')).stdout)).toEqual(body);
   });
 
-  test('behaviour: a request id that stands for several requests: all of them', async () => {
+  test('behaviour: why of a request id that stands for several requests tells all of them', async () => {
     const headers = { 'x-request-id': 'several' };
     await fetch(paid.url('/reports/1'), { headers });
     await fetch(paid.url('/a%2fb'), { headers });
@@ -75,7 +75,7 @@ describe('beside the process that refused', () => {
     expect((await why('several')).stdout).toContain('because: Ambiguous request target (target_ambiguous)');
   });
 
-  test('behaviour: a paid request by its charge, its request id and its transaction', async () => {
+  test('behaviour: why knows a paid request by its charge, its request id and its transaction', async () => {
     const accepted = await paid.quote('/reports/7');
     const credential = await paid.sign(accepted);
     const response = await paid.pay('/reports/7', credential, { headers: { 'x-request-id': 'paid-1' } });
@@ -123,7 +123,7 @@ describe('beside the process that refused', () => {
     expect(stdout).not.toContain('no payment was claimed for it');
   });
 
-  test('behaviour: of a request id that stands for several requests each quote says whether it was paid', async () => {
+  test('behaviour: why of a request id for several requests says of each quote whether it was paid', async () => {
     const headers = { 'x-request-id': 'offered-2' };
     const accepted = await Promise.all(
       [1, 2].map(async () => {
@@ -143,7 +143,7 @@ describe('beside the process that refused', () => {
     expect(stdout.match(/No payment was claimed for the quote of this request/g)).toHaveLength(1);
   });
 
-  test('behaviour: what of a quote differs stands in Tollgate-Reason, and in why', async () => {
+  test('behaviour: the difference between a payment and its quote stands in Tollgate-Reason, and in why', async () => {
     const accepted = await paid.quote('/reports/1');
     const differing = await paid.pay('/dear', await paid.sign(accepted), { headers: { 'x-request-id': 'differs-1' } });
     await differing.arrayBuffer();
@@ -153,7 +153,7 @@ describe('beside the process that refused', () => {
     expect(stdout).toContain(`because: the payment was made for another route or method (${reason})`);
   });
 
-  test('behaviour: why a payment was refused', async () => {
+  test('behaviour: why tells the reason that a payment was refused', async () => {
     const accepted = await paid.quote('/dear');
     const credential = await paid.sign(accepted, paid.payer, { value: 1n });
     const response = await paid.pay('/dear', credential, { headers: { 'x-request-id': 'refused-1' } });
@@ -163,7 +163,7 @@ describe('beside the process that refused', () => {
     expect(body.refusals[0]?.reason).toBe(response.headers.get('tollgate-reason'));
   });
 
-  test('refuses: what nobody knows, what is no id, and who may not ask', async () => {
+  test('refuses: why of what nobody knows, of what is no id, and by who may not ask', async () => {
     expect(await why('nobody-knows')).toMatchObject({ code: 1, stderr: 'Nothing is known of nobody-knows.\n' });
     expect((await ask('nobody-knows')).status).toBe(404);
     expect((await why('')).code).toBe(64);
@@ -174,7 +174,7 @@ describe('beside the process that refused', () => {
     expect((await why(forged)).stdout).toContain('was not signed with a secret that is known here');
   });
 
-  test('behaviour: without a running process the ledger and the id still say what they know', async () => {
+  test('behaviour: why without a running process says what the ledger and the id still know', async () => {
     const accepted = await paid.quote('/reports/8');
     const [charge] = await paid.charges();
     await paid.tollgate().kill();
@@ -190,7 +190,7 @@ describe('beside the process that refused', () => {
   });
 });
 
-test('behaviour: a registry alone says which process to ask', async () => {
+test('behaviour: why of a registry alone says which process to ask', async () => {
   const files = temporaryFolder();
   const config = files.write(
     'registry.yaml',
@@ -213,7 +213,7 @@ test('behaviour: a registry alone says which process to ask', async () => {
   }
 });
 
-test('behaviour: beside a sidecar a refusal has its reason, and the ledger is the registry’s', async () => {
+test('behaviour: why beside a sidecar tells a refusal’s reason, and a charge out of the registry’s ledger', async () => {
   const files = temporaryFolder();
   const secret = 'a-secret-of-the-why-test-32-bytes';
   const key = 'a-key-of-both-scopes-1';

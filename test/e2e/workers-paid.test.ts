@@ -59,7 +59,7 @@ test('behaviour: what one worker quotes is paid at the other', async () => {
   );
 });
 
-test('behaviour: a payment presented to both at once is served once and settled once', async () => {
+test('behaviour: a payment presented to both workers at once is served once and settled once', async () => {
   const target = '/thing/twice';
   const before = await paid.earned();
   const asked = paid.upstream.seen.length;
@@ -127,7 +127,7 @@ test.each([
   });
 });
 
-test('behaviour: what was in flight when the primary was killed is served again once it is ready', async () => {
+test('behaviour: a paid request in flight when the primary was killed is served again once the primary is ready', async () => {
   const target = '/thing/orphaned';
   const before = await paid.earned();
   const { credential, end } = await inFlight(target, 'GET');
@@ -139,7 +139,7 @@ test('behaviour: what was in flight when the primary was killed is served again 
   expect((await paid.earned()) - before).toBe(100_000n);
 });
 
-test('behaviour: after all this the ledger equals the chain', async () => {
+test('behaviour: after all these kills of workers the ledger equals the chain', async () => {
   const charges = await until('all are delivered', async () => {
     const all = await paid.charges();
     return all.every(({ status }) => status === 'delivered') && all;

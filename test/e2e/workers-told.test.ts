@@ -155,7 +155,7 @@ test('behaviour: why knows a refusal at once, whichever worker it was', async ()
   await until('both workers are in the log', async () => whoServed('why').size === 2);
 }, 60_000);
 
-test('behaviour: every line is JSON, names its process, and is cut before it is over 4,000 bytes', async () => {
+test('behaviour: every log line of a worker is JSON, names its process, and is cut before it is over 4,000 bytes', async () => {
   const path = `/${'long'.repeat(1500)}`;
   await ask(some('long', () => path));
   const lines = await until('all are logged', async () => {

@@ -88,7 +88,7 @@ describe('two workers', () => {
     ...new Set(await Promise.all(Array.from({ length: 8 }, look))),
   ];
 
-  test('behaviour: both answer free requests and 402s, each about as many connections', async () => {
+  test('behaviour: two workers answer free requests and 402s, each about as many connections', async () => {
     const clients = await Promise.all(Array.from({ length: 40 }, () => openRaw(tollgate.port('proxy'))));
     onTestFinished(() => clients.forEach(({ close }) => close()));
     for (const client of clients) client.send('GET /free HTTP/1.1\r\nHost: h\r\n\r\n');
@@ -105,7 +105,7 @@ describe('two workers', () => {
     expect(listening).toHaveLength(1);
   });
 
-  test('behaviour: their configuration comes over a channel, their routes over a socket of their owner alone', () => {
+  test('behaviour: the configuration of workers comes over a channel, their routes over a socket of their owner alone', () => {
     expect(socketsIn('two')).toEqual([`workers-${tollgate.pid}.sock`]);
     const socket = path.join(files.folder, 'two', `workers-${tollgate.pid}.sock`);
     expect(statSync(socket).mode & 0o777).toBe(0o600);
@@ -114,7 +114,7 @@ describe('two workers', () => {
         expect(readFileSync(`/proc/${pidOf(tollgate, worker)}/${file}`, 'utf8')).not.toContain(SECRET);
   });
 
-  test('behaviour: a route that is made here is in force in both', async () => {
+  test('behaviour: a route that is made at the registry is in force in both workers', async () => {
     expect(await atAll(() => status('/new'))).toEqual([200]);
     const made = await fetch(`${tollgate.url('registry')}/v1/protected-routes/routes/register`, {
       method: 'POST',
@@ -131,7 +131,7 @@ describe('two workers', () => {
     });
   });
 
-  test('behaviour: a reload is in force in both, signals to a worker change nothing, one that starts later has it too', async () => {
+  test('behaviour: a reload is in force in both workers and later ones, and signals to a worker change nothing', async () => {
     expect([await atAll(() => status('/paid/a', 'POST')), await atAll(price)]).toEqual([[200], ['100000']]);
     for (const worker of [1, 2])
       for (const signal of ['SIGHUP', 'SIGTERM', 'SIGINT'] as const) process.kill(pidOf(tollgate, worker), signal);
@@ -148,7 +148,7 @@ describe('two workers', () => {
     expect([await atAll(() => status('/paid/a', 'POST')), await atAll(price)]).toEqual([[405], ['200000']]);
   });
 
-  test('behaviour: a drain under load loses nothing and leaves nothing behind', async () => {
+  test('behaviour: a drain of workers under load loses nothing and leaves nothing behind', async () => {
     const stopping = new AbortController();
     void tollgate.line(({ msg }) => msg === 'draining').then(() => stopping.abort());
     let answered = 0;

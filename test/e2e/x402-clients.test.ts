@@ -138,7 +138,7 @@ function family(name: string): string {
   return `/exact/${name}`;
 }
 
-test('behaviour: every endpoint that is not taken is listed with the reason', () => {
+test('behaviour: every endpoint of the public clients that is not taken is listed with the reason', () => {
   const text = readFileSync(path.resolve(import.meta.dirname, '../README.md'), 'utf8');
   const missing = NOT_TAKEN.filter((endpoint) => !text.includes(`\`${endpoint}`));
   expect(missing).toEqual([]);
