@@ -29,7 +29,7 @@ const read = async (id: string, query = ''): Promise<z.infer<typeof page>> => {
 const made = async (body: object): Promise<Wire> => (await kit.dashboard('POST', LIST, { body })).json;
 
 describe('changes of a route', () => {
-  test('behaviour: made by an SDK, changed and deleted by a dashboard, each with both states', async () => {
+  test('behaviour: a route that an SDK makes and a dashboard changes and deletes has three changes, each with both states', async () => {
     const body = { route_pattern: '/kept/*', method: 'GET', amount: '0.10' };
     const route = (await kit.sdk('POST', REGISTER, { body })).json;
     kit.clock.advance(1000);
@@ -64,7 +64,7 @@ describe('changes of a route', () => {
     expect((await read(route.id)).data.map(({ by }) => by)).toEqual(['orders-api']);
   });
 
-  test('behaviour: pages, newest first, until the oldest that is kept', async () => {
+  test('behaviour: changes are paged, newest first, until the oldest that is kept', async () => {
     const route = await made({ route_pattern: '/paged', method: 'GET', amount: '1' });
     for (let amount = 2; amount <= 25; amount++) {
       await kit.dashboard('PATCH', `${LIST}/${route.id}`, { body: { amount: String(amount) } });

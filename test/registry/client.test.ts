@@ -58,7 +58,7 @@ type Answer<O extends keyof operations, S extends keyof operations[O]['responses
 type Problem = operations['createRoute']['responses'][409]['content']['application/problem+json'];
 `;
 
-test('behaviour: the least that can be sent compiles, and so does reading every answer', async () => {
+test('behaviour: a client that sends the least that can be sent compiles, and so does one that reads every answer', async () => {
   const mistakes = await compile(`${USE}
 export const made: Body<operations['createRoute']> = { route_pattern: '/a', method: 'GET', amount: '0.10' };
 export const registered: Body<operations['registerRoute']> = { route_pattern: '/a', method: 'GET', amount: '0.10' };
@@ -96,7 +96,7 @@ export function read(
 });
 
 // Without this a document that says nothing would pass: each of these lines has to be a mistake.
-test('behaviour: what the registry would refuse, and what might not be there, does not compile', async () => {
+test('behaviour: a client that sends what the registry would refuse, or reads what might not be there, does not compile', async () => {
   const lines = [
     `export const unpriced: Body<operations['registerRoute']> = { route_pattern: '/a', method: 'GET' };`,
     `export const counted: Body<operations['patchRoute']> = { amount: 0.1 };`,

@@ -79,7 +79,7 @@ describe('a registry whose disk is slow', () => {
     expect(disk.started.length).toBe(2);
   });
 
-  test('behaviour: where the disk fails the write is 503, and the next one saves both, with a new log', async () => {
+  test('behaviour: if the disk fails the write is 503, and the next write saves both, with a new log', async () => {
     const failing = create('/first');
     await disk.reached(1);
     disk.started[0]?.fail();
@@ -104,7 +104,7 @@ describe('a registry whose disk is slow', () => {
   });
 });
 
-test('behaviour: what was answered is in the files, whatever becomes of the process', async () => {
+test('behaviour: a write that was answered is in the files, whatever becomes of the process', async () => {
   const { folder, remove } = temporaryFolder();
   const kit = await startRegistry({ settings });
   for (const pattern of ['/one', '/two']) await kit.dashboard('POST', LIST, { body: wire(pattern) });

@@ -50,14 +50,14 @@ describe.each(guarded)('$name', ({ method, url, auth }) => {
     ['a JWT signed with an API key', () => forge({ alg: 'HS256' }, SDK_KEY)],
   ];
 
-  test('refuses: no credentials', async () => {
+  test('refuses: a request without credentials', async () => {
     const reply = await kit.ask(method, url, { body });
     expect(reply.status).toBe(401);
     expect(reply.json).toMatchObject({ code: 'credentials_missing', status: 401 });
     expect(reply.headers['www-authenticate']).toBe(`Bearer realm="${realm}"`);
   });
 
-  test.each(wrong)('refuses: %s', async (_what, credential) => {
+  test.each(wrong)('refuses: a request with %s', async (_what, credential) => {
     const reply = await kit.ask(method, url, { auth: await credential(), body });
     expect(reply.status).toBe(401);
     expect(reply.json).toMatchObject({ code: 'credentials_invalid', status: 401 });
@@ -66,7 +66,7 @@ describe.each(guarded)('$name', ({ method, url, auth }) => {
     );
   });
 
-  test('refuses: another scheme, two credentials', async () => {
+  test('refuses: a credential of another scheme, and two credentials', async () => {
     const basic = await kit.ask(method, url, {
       body,
       headers: { Authorization: `Basic ${Buffer.from(`a:${SDK_KEY}`).toString('base64')}` },
@@ -77,7 +77,7 @@ describe.each(guarded)('$name', ({ method, url, auth }) => {
     expect([twice.status, twice.json.code]).toEqual([400, 'malformed']);
   });
 
-  test('behaviour: the right credential passes, the scheme in any case, and the wrong scope is 403', async () => {
+  test('behaviour: the right credential passes, its scheme in any letter case, and the wrong scope is 403', async () => {
     const good = auth.kind === 'jwt' ? await token() : keyOf(auth);
     // HEAD where there is one, so that an event stream ends.
     const asked = method === 'GET' ? 'HEAD' : method;
@@ -167,7 +167,7 @@ describe('every path', () => {
     expect((await kit.ask('GET', `http://127.0.0.1:${kit.port}/v1/health`)).status).toBe(200);
   });
 
-  test('behaviour: answers are not to be sniffed, and not stored unless they say so', async () => {
+  test('behaviour: every answer says not to be sniffed, and not to be stored unless it says so', async () => {
     for (const { url, method } of rows.filter((row) => !STREAMS.has(row.path))) {
       const reply = await kit.ask(method, url);
       expect([url, reply.headers['x-content-type-options'], reply.headers['cache-control']]).toEqual([

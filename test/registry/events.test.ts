@@ -42,7 +42,7 @@ const large = (index: number) => ({
 });
 
 describe('events', () => {
-  test('behaviour: created, updated and deleted, with the revision as id', async () => {
+  test('behaviour: a stream tells what is created, updated and deleted, with the revision as id', async () => {
     await start();
     const stream = await listen();
     expect(stream.status).toBe(200);
@@ -64,7 +64,7 @@ describe('events', () => {
     expect(await stream.next()).toEqual({ event: 'route.deleted', id: '3', data: { id: route.id } });
   });
 
-  test('behaviour: Last-Event-ID resumes with what was missed, the same as it was sent, then goes on live', async () => {
+  test('behaviour: Last-Event-ID resumes a stream with what was missed, the same as it was sent, then it goes on live', async () => {
     await start();
     const live = await listen();
     for (const name of ['/a', '/b', '/c']) await register(name);
@@ -78,7 +78,7 @@ describe('events', () => {
   });
 
   test.each(['0', '6', '99999999999', 'x', '-1', '1.5', '9'.repeat(40)])(
-    'behaviour: from %s, which the log does not reach, there is a reset',
+    'behaviour: a stream that resumes from %s, which the log does not reach, is told a reset',
     async (id) => {
       await start({ changesKept: 2 });
       for (const name of ['/1', '/2', '/3', '/4', '/5']) await register(name);
@@ -89,7 +89,7 @@ describe('events', () => {
     },
   );
 
-  test('behaviour: a restart resumes from the log on disk', async () => {
+  test('behaviour: a stream resumes after a restart from the log on disk', async () => {
     await start();
     await register('/a');
     await register('/b');
@@ -144,7 +144,7 @@ describe('events', () => {
     await again.close();
   });
 
-  test('behaviour: who resumes is told the head at once, after what was missed', async () => {
+  test('behaviour: a stream that resumes is told the head at once, after what was missed', async () => {
     await start({ limits: { heartbeatMs: 3_600_000 } });
     await register('/a');
     await register('/b');
@@ -154,7 +154,7 @@ describe('events', () => {
     expect(resumed.text().indexOf('event: route.created')).toBeLessThan(resumed.text().indexOf('event: head'));
   });
 
-  test('behaviour: HEAD answers the headers and ends', async () => {
+  test('behaviour: HEAD of a stream answers the headers and ends', async () => {
     await start();
     const reply = await kit.sdk('HEAD', EVENTS);
     expect([reply.status, reply.headers['content-type']]).toEqual([200, 'text/event-stream']);
@@ -254,7 +254,7 @@ describe('readers that should not stay', () => {
     await Promise.all(streams.map(({ closed }) => closed));
   });
 
-  test('refuses: a key without the scope', async () => {
+  test('refuses: a stream for a key without the scope', async () => {
     await start();
     expect((await listen({}, LEDGER_KEY)).status).toBe(403);
   });

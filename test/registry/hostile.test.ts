@@ -17,7 +17,7 @@ const padded = (bytes: number): string => {
 };
 
 describe('bodies', () => {
-  test('refuses: 64 KiB is taken, one byte more is 413, declared or chunked', async () => {
+  test('refuses: a body of one byte more than 64 KiB is 413, declared or chunked; 64 KiB is taken', async () => {
     const limit = 64 * 1024;
     expect(Buffer.byteLength(padded(limit))).toBe(limit);
     expect((await kit.sdk('POST', REGISTER, { body: padded(limit) })).status).toBe(201);
@@ -68,7 +68,7 @@ describe('bodies', () => {
     ['UTF-16', Buffer.from('{}', 'utf16le')],
     ['a bomb of open brackets', '['.repeat(60_000)],
   ];
-  test.each(malformed)('refuses: %s is 400', async (_what, body) => {
+  test.each(malformed)('refuses: a body of %s, with 400', async (_what, body) => {
     const reply = await kit.sdk('POST', REGISTER, { body });
     expect([reply.status, reply.json.code, reply.headers['content-type']]).toEqual([
       400,
@@ -87,7 +87,7 @@ describe('bodies', () => {
     expect((await kit.ask('GET', '/v1/health')).status).toBe(200);
   });
 
-  test.each(['gzip', 'br', 'x'])('refuses: Content-Encoding %s is 415', async (coding) => {
+  test.each(['gzip', 'br', 'x'])('refuses: a body of Content-Encoding %s, with 415', async (coding) => {
     const reply = await kit.sdk('POST', REGISTER, { body: good, headers: { 'Content-Encoding': coding } });
     expect([reply.status, reply.headers['accept-post']]).toEqual([415, 'application/json']);
   });

@@ -50,7 +50,7 @@ const kindOf = async (ledger: SqliteLedger, what: Claim): Promise<string> =>
   (await ledger.claim(what, { owner: 'other/one', leaseMs: LEASE, maxUnsettledPerPayer: 8 })).kind;
 
 describe('a process that starts again on its own file', () => {
-  test('behaviour: whoever asks again is served at once; a sidecar keeps what it works on', async () => {
+  test('behaviour: after a restart on the same file whoever asks again is served at once; a sidecar keeps what it works on', async () => {
     const first = open(true);
     const [claimed, settling, settled] = [
       await take(first, 1, 'claimed'),
@@ -76,7 +76,7 @@ describe('a process that starts again on its own file', () => {
     expect(await kindOf(again, mine)).toBe('in_use');
   });
 
-  test('behaviour: a command beside it ends nothing', async () => {
+  test('behaviour: a command beside a running process ends none of its leases', async () => {
     const server = open(true);
     const what = await take(server, 1, 'settling');
     expect(await kindOf(open(false), what)).toBe('in_use');
@@ -85,7 +85,7 @@ describe('a process that starts again on its own file', () => {
 
 describe('a clock that is set', () => {
   test.each([HOUR, -HOUR, 24 * HOUR])(
-    'attack: by %d ms, it neither ends a lease nor makes one longer',
+    'attack: a clock that is set by %d ms neither ends a lease nor makes one longer',
     async (step) => {
       const ledger = open(true);
       const all = [
@@ -105,7 +105,7 @@ describe('a clock that is set', () => {
 });
 
 describe('a lease that was renewed', () => {
-  test('attack: nobody takes a charge over because of what was known of its lease before', async () => {
+  test('attack: nobody takes a charge over because of what was known of its lease before it was renewed', async () => {
     const ledger = open(false);
     const what = await take(ledger, 1, 'settling');
     await ledger.renew(ledger.run, [what.id], 10 * LEASE);

@@ -71,7 +71,7 @@ function expected({ payer, states, routeId, limit }: ChargeFilter): string[][] {
 
 describe.each(PAYERS)('payer %i', (payer) => {
   test.each([1, 2, 7, COUNT - 1, COUNT, COUNT + 1, undefined])(
-    'behaviour: is listed whole and in order where %s charges are looked through first',
+    'behaviour: a payer’s charges are listed whole and in order if %s charges are looked through first',
     (walk) => {
       for (const limit of [1, 3, COUNT]) {
         for (const rest of [
@@ -92,7 +92,7 @@ test('behaviour: a payer who never paid has an empty list', () => {
   expect(pagesOf({ payer: address(99), limit: 5 }, 3)).toEqual([[]]);
 });
 
-test('behaviour: hex finds its payer in any letter case, an address that is not hex only to the letter', () => {
+test('behaviour: a hexadecimal address finds its payer in any letter case, another one only to the letter', () => {
   // The store keeps payments of EVM networks only so far.
   db.exec('PRAGMA ignore_check_constraints = ON');
   const base58 = '7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV1';

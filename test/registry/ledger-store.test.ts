@@ -106,7 +106,7 @@ describe('what was answered is durable', () => {
     expect((await claim(ledger, 0)).kind).toBe('in_use');
   });
 
-  test('behaviour: closing finishes what was called, and refuses what comes later', async () => {
+  test('behaviour: closing a ledger finishes what was called, and refuses what comes later', async () => {
     const ledger = open({ commitDelayMs: 20 });
     const called = Promise.all([claim(ledger, 1), claim(ledger, 2)]);
     const closed = ledger.close();
@@ -132,7 +132,7 @@ describe('what was answered is durable', () => {
     store.close();
   });
 
-  test('behaviour: only the owner may read the file and its journals', async () => {
+  test('behaviour: only its owner may read the ledger’s file and its journals', async () => {
     await claim(open(), 1);
     const modes = readdirSync(folder).map((name) => [name, statSync(join(folder, name)).mode & EVERYBODY]);
     expect(modes.length).toBeGreaterThan(1);
@@ -143,7 +143,7 @@ describe('what was answered is durable', () => {
 describe('a slow disk', () => {
   const SLOW_MS = 400;
 
-  test('behaviour: it stalls nothing but payments, and claims that come together share a commit', async () => {
+  test('behaviour: a slow disk stalls nothing but payments, and claims that come together share a commit', async () => {
     const store = openStore(file, { random: createRandom() });
     await store.routes.write([{ kind: 'insert', route: route('GET /a'), key: '/a' }], { maxRoutes: 10 });
     const ledger = open({ commitDelayMs: SLOW_MS });
@@ -174,7 +174,7 @@ describe('a slow disk', () => {
     expect(longest).toBeLessThan(SLOW_MS);
   });
 
-  test('behaviour: who waits too long is told; what was not begun is never done', async () => {
+  test('behaviour: whoever waits too long for a slow disk is told; what was not begun is never done', async () => {
     const ledger = open({ commitDelayMs: SLOW_MS, timeoutMs: SLOW_MS / 2 });
     const first = claim(ledger, 1);
     // Sent while the first commit runs: still in the queue when its time is up.
@@ -190,7 +190,7 @@ describe('a slow disk', () => {
     expect((await again.findByChargeId(claimOf(1).id))?.state).toBe('claimed');
   });
 
-  test('refuses: more calls than may wait', async () => {
+  test('refuses: more calls of a ledger than may wait', async () => {
     const ledger = open({ maxQueued: 10 });
     const all = await Promise.allSettled(Array.from({ length: 30 }, (_, n) => claim(ledger, n)));
     expect(all.filter(({ status }) => status === 'fulfilled').length).toBe(10);
@@ -237,7 +237,7 @@ describe('a store that is away', () => {
     expect((await claim(ledger, 1)).kind).toBe('in_use');
   });
 
-  test('behaviour: a corrupt file is refused, and a good one in its place is taken', async () => {
+  test('behaviour: a corrupt ledger is refused, and a good one in its place is taken', async () => {
     const first = open();
     await claim(first, 1);
     await first.close();
@@ -264,7 +264,7 @@ describe('a store that is away', () => {
     expect((await claim(ledger, 100)).kind).toBe('in_use');
   });
 
-  test('behaviour: one row that says no charge is refused alone', async () => {
+  test('behaviour: a row that is no charge is refused alone', async () => {
     const ledger = open();
     await Promise.all([claim(ledger, 1), claim(ledger, 2)]);
     const db = new DatabaseSync(file);
@@ -286,7 +286,7 @@ describe('a store that is away', () => {
   test.each([
     ['an open charge whose credential is gone', 'DELETE FROM charge_credentials', 1],
     ['a charge that is over and still has one', "INSERT INTO charge_credentials VALUES (2, 'left behind')", 2],
-  ])('refuses: %s', async (_what, sql, n) => {
+  ])('refuses: to serve %s', async (_what, sql, n) => {
     const ledger = open();
     await Promise.all([claim(ledger, 1), claim(ledger, 2)]);
     await ledger.advance(claimOf(2).id, { kind: 'released', reason: 'upstream_500' }, OPTIONS);
@@ -353,7 +353,7 @@ describe('a store that is away', () => {
 });
 
 describe('threads', () => {
-  test('behaviour: one that dies refuses what it had, and is replaced; what was committed is there', async () => {
+  test('behaviour: a thread that dies refuses what it had, and is replaced; what was committed is there', async () => {
     const started: Worker[] = [];
     let sent = (): number => 0;
     const ledger = open({
@@ -385,7 +385,7 @@ describe('threads', () => {
     expect((await claim(ledger, 3)).kind).toBe('claimed');
   });
 
-  test('behaviour: one that keeps dying is not started over and over', async () => {
+  test('behaviour: a thread that keeps dying is not started over and over', async () => {
     let started = 0;
     const ledger = open({
       spawn: () => {
@@ -439,7 +439,7 @@ describe('what is kept', () => {
   const prune = (ledger: SqliteLedger): Promise<boolean> => ledger.prune(pruneBefore(retention), 100);
   let retention: number | undefined;
 
-  test('behaviour: released charges go after two days, answers after their day, money stays', async () => {
+  test('behaviour: released charges go after two days, kept answers after their day, and money stays', async () => {
     retention = undefined;
     const ledger = open();
     for (const n of [1, 2, 3]) await claim(ledger, n);
@@ -460,7 +460,7 @@ describe('what is kept', () => {
     expect(await open().countByState()).toMatchObject({ released: 0, settled: 1, delivered: 1 });
   });
 
-  test('behaviour: with a retention what is over goes, unsettled and owed charges stay, and so do the sums', async () => {
+  test('behaviour: with a retention charges that are over go, unsettled and owed ones stay, and so do the sums', async () => {
     retention = 7 * DAY;
     const ledger = open();
     // Their payments have ended within the year; that of the last has not.
@@ -491,7 +491,7 @@ describe('what is kept', () => {
     expect(await left.summary(query)).toMatchObject({ sums: [{ charges: 4, amount: 400_000n }] });
   });
 
-  test('behaviour: however much is over, a part of it goes at a time, and all of it in the end', async () => {
+  test('behaviour: however many charges are over, a part of them goes at a time, and all of them in the end', async () => {
     const ledger = open({ maxQueued: 5_000 });
     const deadline = BigInt(Math.floor(Date.now() / 1000) + 300);
     await Promise.all(
@@ -508,7 +508,7 @@ describe('what is kept', () => {
     expect(await ledger.countByState()).toMatchObject({ failed: 0 });
   });
 
-  test('behaviour: a client that had the head and came no more within the day has it delivered in part', async () => {
+  test('behaviour: a charge whose client had the head and came no more within the day is delivered in part', async () => {
     retention = undefined;
     const ledger = open();
     for (const n of [1, 2]) await claim(ledger, n);
@@ -526,7 +526,7 @@ describe('what is kept', () => {
     expect(await open().findByChargeId(claimOf(2).id)).toMatchObject({ state: 'settled' });
   });
 
-  test('attack: what is refused leaves nothing', async () => {
+  test('attack: claims and changes that are refused leave nothing in the file', async () => {
     const ledger = open();
     await claim(ledger, 1);
     await Promise.all(Array.from({ length: 50 }, () => claim(ledger, 1)));

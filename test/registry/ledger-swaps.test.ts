@@ -47,7 +47,7 @@ const advance = (
 ): Promise<AdvanceResult> => ledger.advance(id, event, { owner: 'run/one', changeId });
 
 describe('a row that changed meanwhile', () => {
-  test('behaviour: is not written over; the answer is what the row says', async () => {
+  test('behaviour: a row that changed meanwhile is not written over; the answer is what the row says', async () => {
     const what = await claim(1);
     await advance(elsewhere, what, { kind: 'released', reason: 'elsewhere' });
     expect(await advance(here, what, START)).toMatchObject({ kind: 'conflict', charge: { state: 'released' } });
@@ -66,7 +66,7 @@ describe('a row that changed meanwhile', () => {
     expect(await elsewhere.findByChargeId(what.id)).toMatchObject({ state: 'settling', attempts: 1, proof: null });
   });
 
-  test('behaviour: is changed all the same where the change is still allowed, from what the row says', async () => {
+  test('behaviour: a row that changed meanwhile is changed all the same if the change is still allowed, from what the row says', async () => {
     const what = await claim(1);
     await advance(elsewhere, what, START);
     const proof = proofOf(what);
@@ -76,7 +76,7 @@ describe('a row that changed meanwhile', () => {
     });
   });
 
-  test('behaviour: of two changes of one version at once the second is decided on what the first one made', async () => {
+  test('behaviour: if two changes of one version come at once, the second is decided on what the first one made', async () => {
     const what = await claim(1);
     const [released, started] = await Promise.all([
       advance(here, what, { kind: 'released', reason: 'client_gone' }),
@@ -85,7 +85,7 @@ describe('a row that changed meanwhile', () => {
     expect([released, started]).toMatchObject([{ kind: 'ok' }, { kind: 'conflict', because: 'not_owner' }]);
   });
 
-  test('behaviour: a lease that was renewed is no other version', async () => {
+  test('behaviour: a charge whose lease was renewed is no other version', async () => {
     const what = await claim(1);
     expect(await elsewhere.renew('run', [what.id], 10 * LEASE)).toEqual([what.id]);
     const started = await advance(here, what, START);
@@ -136,7 +136,7 @@ describe('rules of the store', () => {
     expect((await here.due(10)).length).toBe(0);
   });
 
-  test('behaviour: counts and sums are those of the rows, whichever way a charge went', async () => {
+  test('behaviour: the ledger’s counts and sums are those of its rows, whichever way a charge went', async () => {
     const all = await Promise.all([1, 2, 3, 4].map(claim));
     await Promise.all(
       all.map(async (what, index) => {
@@ -154,7 +154,7 @@ describe('rules of the store', () => {
     expect(summary).toMatchObject({ kind: 'sums', sums: [{ charges: 4, amount }] });
   });
 
-  test('behaviour: that an answer was delivered is written soon, though nobody asks for anything', async () => {
+  test('behaviour: a delivery is written soon, though nobody asks for anything', async () => {
     const what = await claim(1);
     await advance(here, what, START);
     await advance(here, what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE });
@@ -173,7 +173,7 @@ describe('rules of the store', () => {
     await delivered;
   });
 
-  test('behaviour: closing writes what nobody waits for', async () => {
+  test('behaviour: closing a ledger writes what nobody waits for', async () => {
     const what = await claim(1);
     await advance(here, what, START);
     await advance(here, what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE });

@@ -17,7 +17,7 @@ describe('GET list', () => {
   const patterns = async (query: string): Promise<string[]> =>
     (await one.dashboard('GET', `${LIST}${query}`)).json.data.map((each) => each.route_pattern);
 
-  test('behaviour: newest first, 50 a page; the cursor leads through all of them once, also while routes come and go', async () => {
+  test('behaviour: routes are listed newest first, 50 a page; the cursor leads through all of them once, also while routes come and go', async () => {
     const first = (await one.dashboard('GET', LIST)).json;
     expect(first.data.length).toBe(50);
     expect(first.data[0]?.route_pattern).toBe('/last');
@@ -34,7 +34,7 @@ describe('GET list', () => {
     expect([exact.data.length, exact.next_cursor]).toEqual([61, null]);
   });
 
-  test('behaviour: filters by status, method, source and text, and combines them', async () => {
+  test('behaviour: the list of routes filters by status, method, source and text, and combines them', async () => {
     expect((await patterns('?status=paused')).length).toBe(5);
     expect((await patterns('?method=post&limit=200')).length).toBe(30);
     expect(await patterns('?method=*')).toEqual(['/last']);
@@ -64,7 +64,7 @@ describe('GET list', () => {
     'status=',
     'method=a%20b',
     `q=${'x'.repeat(201)}`,
-  ])('refuses: %s is 400', async (query) => {
+  ])('refuses: a list of routes with %s, with 400', async (query) => {
     const reply = await one.dashboard('GET', `${LIST}?${query}`);
     expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
     expect(reply.json.detail).toContain(query.split('=')[0]);

@@ -24,7 +24,7 @@ const ask = async (pattern: string, method?: string): Promise<Help> => {
 const make = async (pattern: string, method = 'GET'): Promise<string> =>
   (await kit.dashboard('POST', LIST, { body: { route_pattern: pattern, method, amount: '1' } })).json.id;
 
-test('behaviour: its examples are matched, or not, once the route is there', async () => {
+test('behaviour: the examples given for a pattern are matched, or not, as it says once the route is there', async () => {
   for (const pattern of ['/one/*', '/users/:id', '/files/{name}/parts/*rest', '/f/é', '/ex', '/two/{id:int}']) {
     const { valid, key, matches, not } = await ask(pattern, 'GET');
     const parsed = parsePattern(pattern);
@@ -46,7 +46,7 @@ test('behaviour: its examples are matched, or not, once the route is there', asy
   }
 });
 
-test('behaviour: names the route that exists, and who wins where patterns meet', async () => {
+test('behaviour: the answer about a pattern names the route that exists, and which route wins if patterns meet', async () => {
   const below = await make('/s/*');
   const exact = await make('/s/x');
   const other = await make('/s/:id', 'POST');
@@ -66,7 +66,7 @@ test('behaviour: names the route that exists, and who wins where patterns meet',
   );
 });
 
-test('refuses: what is no pattern, with a sentence; no query is read as another one', async () => {
+test('refuses: anything that is no pattern, with a sentence; no query is read as another one', async () => {
   for (const pattern of ['', 'x', '/*/a', '/a?b', '/a//b', '/:id/:id', `/${'a'.repeat(600)}`]) {
     const { problem, ...help } = await ask(pattern);
     expect(help).toEqual({ valid: false, key: null, matches: [], not: [], existing_id: null, shadows: [] });

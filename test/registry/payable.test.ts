@@ -22,7 +22,7 @@ const unpayable: [string, object, string][] = [
 ];
 
 describe.each(unpayable)('%s', (_what, wrong, pointer) => {
-  test('refuses: made, registered or changed to, beside a proxy', async () => {
+  test('refuses: a route that cannot be paid, made, registered or changed to, beside a proxy', async () => {
     const { id } = (await beside.dashboard('POST', LIST, { body: { ...good, route_pattern: `/one${pointer}` } })).json;
     const replies = [
       await beside.dashboard('POST', LIST, { body: { ...good, ...wrong, route_pattern: `/two${pointer}` } }),
@@ -37,7 +37,7 @@ describe.each(unpayable)('%s', (_what, wrong, pointer) => {
 });
 
 describe('a receiver that is not known', () => {
-  test('refuses: with those that are', async () => {
+  test('refuses: an unknown receiver, with the names of those that are known', async () => {
     const body = { ...good, route_pattern: '/named', receiver_config_id: 'nobody' };
     const { json } = await beside.dashboard('POST', LIST, { body });
     expect(json.detail).toContain(
@@ -45,7 +45,7 @@ describe('a receiver that is not known', () => {
     );
   });
 
-  test('behaviour: is stored by a registry without a proxy, which cannot judge it', async () => {
+  test('behaviour: an unknown receiver is stored by a registry without a proxy, which cannot judge it', async () => {
     const body = { ...good, route_pattern: '/stored', receiver_config_id: 'elsewhere' };
     const made = await apart.dashboard('POST', LIST, { body });
     expect(made.status).toBe(201);
@@ -55,7 +55,7 @@ describe('a receiver that is not known', () => {
     expect(patched.status).toBe(200);
   });
 
-  test('behaviour: pausing works whatever became of it, going on does not', async () => {
+  test('behaviour: a route whose receiver is gone can be paused, and not made active again', async () => {
     const { id } = (await beside.dashboard('POST', LIST, { body: { ...good, route_pattern: '/gone' } })).json;
     beside.registry.reconfigure({ ...SETTINGS, unknownReceiver: 'refuse', receivers: new Map() });
     const set = (status: string): Promise<{ status: number }> =>

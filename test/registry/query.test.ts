@@ -19,7 +19,7 @@ const rows = API.filter(({ path }) => !/^\/(?:desk\/|v1\/desk-links)/.test(path)
 }));
 
 describe.each(rows.filter(({ name }) => !IGNORING.has(name)))('$name', ({ method, path, auth }) => {
-  test('refuses: parameters that it does not know, by name', async () => {
+  test('refuses: parameters that the endpoint does not know, by name', async () => {
     const credential = auth.kind === 'jwt' ? await token() : auth.kind === 'api_key' ? keyOf(auth.scope) : undefined;
     const body = method === 'POST' || method === 'PATCH' ? {} : undefined;
     const url = `${path.replace('{id}', ID)}?zzz=1&__proto__=2&zzz=3`;
@@ -30,19 +30,19 @@ describe.each(rows.filter(({ name }) => !IGNORING.has(name)))('$name', ({ method
 });
 
 describe('a parameter that is not known', () => {
-  test('behaviour: is answered with the one that was meant, and what is taken', async () => {
+  test('behaviour: an unknown parameter is answered with the one that was meant, and what is taken', async () => {
     const { status, json } = await kit.dashboard('GET', `${LIST}?stauts=active&limit=1`);
     expect(status).toBe(400);
     expect(json.detail).toContain('stauts (did you mean status?). It takes limit, cursor, status, method, source, q.');
   });
 
-  test('behaviour: of endless names a few are said, and those cut', async () => {
+  test('behaviour: an answer about endless unknown parameters names a few of them, cut', async () => {
     const query = Array.from({ length: 50 }, (_, index) => `${'n'.repeat(200)}${index}=1`).join('&');
     const { status, json } = await kit.dashboard('GET', `${LIST}?${query}`);
     expect([status, json.detail.length < 600, json.detail.includes(' and others')]).toEqual([400, true, true]);
   });
 
-  test('behaviour: on the SDK’s endpoints is ignored and logged', async () => {
+  test('behaviour: an unknown parameter on the SDK’s endpoints is ignored and logged', async () => {
     expect((await kit.sdk('GET', `${FEED}?org=7&limit=1`)).status).toBe(200);
     const body = { route_pattern: '/q', method: 'GET', amount: '1' };
     expect((await kit.sdk('POST', `${REGISTER}?source=sdk`, { body })).status).toBe(201);
@@ -57,7 +57,7 @@ describe('a parameter that is not known', () => {
     for (const query of ['?', '?&', '?&&']) expect((await kit.ask('GET', `/v1/health${query}`)).status).toBe(200);
   });
 
-  test('behaviour: before a credential nothing is said about it', async () => {
+  test('behaviour: without a credential nothing is said about an unknown parameter', async () => {
     expect((await kit.ask('GET', `${LIST}?zzz=1`)).status).toBe(401);
   });
 });

@@ -110,7 +110,7 @@ describe.each([
   ['PostgreSQL', onPostgres, !hasPostgres],
 ] as const)('500 streams that resume at once: %s', (_, open, skipped) => {
   test.skipIf(skipped)(
-    'attack: with 8,000 missed changes each nothing else waits over 100 ms, and all get all of them in order',
+    'attack: streams that missed 8,000 changes each keep nothing else waiting over 100 ms, and get all of them in order',
     async () => {
       const kit = await open(CHANGES);
       const resumed = resume(kit);

@@ -154,7 +154,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   [`POST ${REGISTER}`]: { route_pattern: '/new', method: 'GET', amount: '1' },
 };
 
-test('behaviour: who may use an endpoint was decided for each', () => {
+test('behaviour: for each endpoint it was decided who may use it', () => {
   const whoOf = (auth: Auth): string =>
     auth.kind === 'none' ? 'anyone' : auth.kind === 'api_key' ? auth.scope : 'dashboard';
   expect(Object.fromEntries(ENDPOINTS.map(({ name, auth }) => [name, whoOf(auth)]))).toEqual(WHO);
@@ -252,7 +252,7 @@ describe('an endpoint that nobody decided about', () => {
     handler: () => emptyResponse(204),
   } as const;
 
-  test('refuses: it does not compile without an auth, or with one that does not exist', () => {
+  test('refuses: an endpoint without an auth, or with one that does not exist, by not compiling', () => {
     // @ts-expect-error auth is missing
     endpoint(row);
     // @ts-expect-error no such kind
@@ -262,7 +262,7 @@ describe('an endpoint that nobody decided about', () => {
     endpoint({ ...row, auth: { kind: 'none' } });
   });
 
-  test('attack: run all the same, it lets nobody in', async () => {
+  test('attack: an endpoint that nobody decided about lets nobody in if it is run all the same', async () => {
     const lines: string[] = [];
     const log = { debug: () => 0, info: () => 0, warn: () => 0, error: (msg: string) => void lines.push(msg) } as never;
     const clock = { now: () => Date.now(), monotonic: () => performance.now() };

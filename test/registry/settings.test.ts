@@ -14,7 +14,7 @@ const good = { route_pattern: '/a', method: 'GET', amount: '1' };
 describe('CORS', () => {
   const preflight = { 'Access-Control-Request-Method': 'PATCH', Origin: 'https://dash.example.com' };
 
-  test('behaviour: a configured origin may read and change, problems too; others may not', async () => {
+  test('behaviour: a configured CORS origin may read and change, problems too; others may not', async () => {
     const options = await kit.ask('OPTIONS', LIST, { headers: preflight });
     expect(options.status).toBe(204);
     expect(options.headers).toMatchObject({
@@ -42,7 +42,7 @@ describe('CORS', () => {
     expect(options.headers['access-control-allow-credentials']).toBeUndefined();
   });
 
-  test('behaviour: * allows any origin, none configured allows none', async () => {
+  test('behaviour: CORS of * allows any origin, and no origin is allowed if none is configured', async () => {
     kit.registry.reconfigure({ ...SETTINGS, corsOrigins: ['*'] });
     expect(
       (await kit.ask('GET', '/v1/health', { headers: { Origin: 'https://x' } })).headers['access-control-allow-origin'],

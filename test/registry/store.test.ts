@@ -75,7 +75,7 @@ describe('the schema', () => {
     expect(readFileSync(text, 'utf8')).toMatch(/^not a database/);
   });
 
-  test('behaviour: only the owner may read the file and its journals', async () => {
+  test('behaviour: only its owner may read the registry’s file and its journals', async () => {
     const one: RouteWrite = { kind: 'insert', route: route('GET /a'), key: '/a' };
     await open().routes.write([one], { maxRoutes: 10 });
     const modes = readdirSync(join(folder, 'sub')).map((name) => [
@@ -86,7 +86,7 @@ describe('the schema', () => {
     expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([]);
   });
 
-  test('behaviour: writes are durable when they return, and the lock is waited for no longer than was said', () => {
+  test('behaviour: writes of the store are durable when they return, and its lock is waited for no longer than was said', () => {
     const db = openDatabase(file, 7);
     const pragmas = ['journal_mode', 'synchronous', 'busy_timeout', 'foreign_keys', 'trusted_schema'];
     const values = pragmas.map((name) => Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
@@ -98,7 +98,7 @@ describe('the schema', () => {
 describe('routes', () => {
   const insert = (one: NewRoute): RouteWrite => ({ kind: 'insert', route: one, key: one.pattern });
 
-  test('behaviour: what was written is there after a restart, in its order, with its revision and registry id', async () => {
+  test('behaviour: routes that were written are there after a restart, in their order, with their revision and registry id', async () => {
     const first = open();
     const writes = [
       insert(route('GET /a', { name: 'A', description: null, allowAnonymous: false, status: 'paused' })),
@@ -171,7 +171,7 @@ describe('API keys', () => {
     expect(onDisk.join('')).not.toContain(key.slice(20));
   });
 
-  test('refuses: no scope, no name, control characters in a name', async () => {
+  test('refuses: a key without a scope or a name, and control characters in a name', async () => {
     const { apiKeys } = open();
     await expect(create(apiKeys, 'x', [])).rejects.toThrow('at least one scope');
     await expect(create(apiKeys, '', ['sdk'])).rejects.toThrow('1 to 64');

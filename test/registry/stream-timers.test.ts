@@ -7,7 +7,7 @@ import { createStreams } from '../../src/registry/stream/open-streams.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-test('behaviour: timers run from the first stream to the last', () => {
+test('behaviour: timers of streams run from the first stream to the last', () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const streams = createStreams({
     routes: {

@@ -171,7 +171,7 @@ describe.each(KINDS)('sums over HTTP, kept in %s', (kind) => {
     expect(ofNetwork['revenue']).toEqual([{ currency: 'USD', amounts: ['0.35', '0'] }]);
   });
 
-  test('behaviour: top routes by what is asked, with all others together', async () => {
+  test('behaviour: the top routes are ordered by what is asked, with all others together', async () => {
     const [a, b, c] = routes;
     const ids = (body: Body): unknown => (body['data'] as { route_id: string }[]).map((each) => each.route_id);
     const top = await ok('top-routes', { by: 'paid' });
@@ -238,7 +238,7 @@ describe.each(KINDS)('sums over HTTP, kept in %s', (kind) => {
     expect(reply.json.detail).toMatch(detail);
   });
 
-  test('refuses: anybody without a dashboard token, and counts of who has no key of the scope', async () => {
+  test('refuses: sums for anybody without a dashboard token, and counts from anybody without a key of the scope', async () => {
     for (const path of ['overview', 'series', 'top-routes'])
       for (const auth of [undefined, LEDGER_KEY])
         expect((await kit.ask('GET', `/v1/billing/${path}`, { auth })).status).toBe(401);

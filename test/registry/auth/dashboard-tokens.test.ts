@@ -52,7 +52,7 @@ const verifier = (key: JwtKey, fetch?: FetchKeys): ((token: string) => Promise<J
 const secretVerifier = verifier({ kind: 'secret', secret: SECRET });
 
 describe('tokens under a secret', () => {
-  test('behaviour: HS256, HS384 and HS512, an audience in a list, and what `token` mints', async () => {
+  test('behaviour: a secret takes HS256, HS384 and HS512, an audience in a list, and what `token` mints', async () => {
     for (const alg of ['HS256', 'HS384', 'HS512']) {
       expect(await secretVerifier(await sign(alg, HMAC))).toEqual({
         kind: 'valid',
@@ -125,7 +125,7 @@ describe('tokens under a secret', () => {
     ['garbage', () => '....'],
     ['a token of 8,193 characters', async () => sign('HS256', HMAC, claims({ pad: 'x'.repeat(8193) }))],
   ];
-  test.each(attacks)('attack: %s', async (_what, token) => {
+  test.each(attacks)('attack: a dashboard token is refused for %s', async (_what, token) => {
     const result = await secretVerifier(await token());
     expect(result).toEqual({ kind: 'invalid', reason: expect.stringMatching(/^[^"\\\n]+\.$/) });
   });
@@ -143,7 +143,7 @@ describe('tokens under a secret', () => {
 });
 
 describe('tokens under a public key', () => {
-  test('behaviour: RSA, P-256 and Ed25519 by their own algorithms only', async () => {
+  test('behaviour: keys of RSA, P-256 and Ed25519 count by their own algorithms only', async () => {
     const cases: [KeyObject, KeyObject, string[]][] = [
       [rsa.publicKey, rsa.privateKey, ['RS256', 'RS512', 'PS256']],
       [ec.publicKey, ec.privateKey, ['ES256']],
@@ -157,7 +157,7 @@ describe('tokens under a public key', () => {
     }
   });
 
-  test('attack: a token signed with the public key as an HMAC secret', async () => {
+  test('attack: a token signed with the public key as an HMAC secret is refused', async () => {
     const text = pem(rsa.publicKey);
     const verify = verifier({ kind: 'public_key', pem: text });
     for (const key of [text, text.trim(), text.replaceAll('\n', ''), `${text}\n`]) {
@@ -200,7 +200,7 @@ describe('tokens under a key set', () => {
   const of = async (...keys: object[]): Promise<Response> => Response.json({ keys });
   const url = 'https://id.example.com/keys';
 
-  test('behaviour: fetched once and kept; a rotated key is fetched early, but at most twice a minute', async () => {
+  test('behaviour: a key set is fetched once and kept; a rotated key is fetched early, but at most twice a minute', async () => {
     const set = keySet(async () => of(await jwk(rsa.publicKey, 'a')));
     const verify = verifier({ kind: 'jwks', url }, set.fetch);
     const a = await sign('RS256', rsa.privateKey, claims({ exp: seconds() + 100_000 }), { kid: 'a' });
@@ -233,7 +233,7 @@ describe('tokens under a key set', () => {
     expect(await verify(token)).toEqual({ kind: 'unavailable' });
   });
 
-  test('behaviour: while the key set is away it is 503, not 401, and is asked once in the cool-down', async () => {
+  test('behaviour: while the key set is away the answer is 503, not 401, and the set is asked for once in the cool-down', async () => {
     const failures = [
       () => Promise.reject(new Error('connect')),
       async () => new Response('', { status: 500 }),
@@ -283,7 +283,7 @@ describe('API keys', () => {
   } as const;
   const key = `tg_${stored.id}_${'A'.repeat(43)}`;
 
-  test('behaviour: found by the whole key only; the same look-up is made for what cannot be one', async () => {
+  test('behaviour: an API key is found by the whole of it only; the same look-up is made for what cannot be one', async () => {
     const asked: Buffer[] = [];
     const check = createKeyCheck([{ name: 'conf', key: 'configured-key-16', scopes: ['ledger'] }], {
       find: async (digest) => {

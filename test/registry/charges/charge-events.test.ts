@@ -99,7 +99,7 @@ const named = ({ event, data }: Told): string => `${event} ${String(data['id'])}
 
 for (const [name, isThere, open] of STORES) {
   describe.skipIf(!isThere)(name, () => {
-    test('behaviour: each change of state is told as the charge stood then, whichever process made it', async () => {
+    test('behaviour: each change of a charge’s state is told as the charge stood then, whichever process made it', async () => {
       const world = await open();
       const stream = await listen(world);
       expect([stream.status, stream.headers['content-type']]).toEqual([200, 'text/event-stream']);
@@ -141,7 +141,7 @@ for (const [name, isThere, open] of STORES) {
         expect((await world.kit.dashboard('GET', EVENTS + bad)).status).toBe(400);
     });
 
-    test('behaviour: Last-Event-ID resumes, with nothing lost and nothing twice; after 5 minutes it is a reset', async () => {
+    test('behaviour: Last-Event-ID resumes a stream of charges, with nothing lost and nothing twice; after 5 minutes it is a reset', async () => {
       const world = await open();
       const first = await listen(world);
       await first.until('\nid: ');
@@ -167,7 +167,7 @@ for (const [name, isThere, open] of STORES) {
       expect(named(await next(late))).toBe('charge chg_test-4 claimed');
     });
 
-    test('behaviour: of more than 50 changes in one second the rest is counted', async () => {
+    test('behaviour: if a stream is to tell more than 50 changes in one second, the rest is counted', async () => {
       const world = await open();
       const stream = await listen(world, `?route_id=${ROUTE_ID}`);
       await stream.until('\nid: ');
@@ -210,7 +210,7 @@ test('attack: an eleventh stream of one subject and a 101st in all are refused, 
   await expect.poll(async () => (await listen(world, '', {}, 'somebody else')).status).toBe(200);
 });
 
-test('refuses: nobody without a token; a ledger that is away is 503', async () => {
+test('refuses: a stream without a token; a ledger that is away is 503', async () => {
   const kit = await startRegistry({ withoutLedger: true });
   closing.push(kit.close);
   expect((await kit.ask('GET', EVENTS)).status).toBe(401);

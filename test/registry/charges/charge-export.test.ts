@@ -48,7 +48,7 @@ function parse(text: string): string[][] {
   return rows;
 }
 
-test('behaviour: all charges of the time, newest first, with the names and values of their JSON', async () => {
+test('behaviour: an export has all charges of the time, newest first, with the names and values of their JSON', async () => {
   const reply = await kit.dashboard('GET', CSV + TIMES);
   expect([reply.status, reply.headers['content-type'], reply.headers['content-disposition']]).toEqual([
     ...[200, 'text/csv; charset=utf-8; header=present', 'attachment; filename="charges-2026-01-01-2026-03-01.csv"'],
@@ -78,7 +78,7 @@ test('attack: no cell begins like a formula, whoever wrote it; quotes and lines 
   for (const evil of EVIL) expect(csvLine({ ...one, payer: evil, path: evil })).toContain(`'${evil}`);
 });
 
-test('behaviour: the filters of the list', async () => {
+test('behaviour: an export takes the filters of the list', async () => {
   const count = async (more: string): Promise<number> =>
     parse((await kit.dashboard('GET', `${CSV}${TIMES}${more}`)).body.toString()).length - 1;
   expect(await count(`&payer=${address(3)}`)).toBe(12);
@@ -97,7 +97,7 @@ test.each([
   ['more than 92 days', '?from=2026-01-01&to=2026-04-03T00:00:00.001Z'],
   ['a page', `${TIMES}&limit=5`],
   ['a wildcard', `${TIMES}&q=%25`],
-])('refuses: %s', async (_what, query) => {
+])('refuses: an export with %s', async (_what, query) => {
   const reply = await kit.dashboard('GET', CSV + query);
   expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
 });

@@ -59,7 +59,7 @@ describe('q', () => {
     ['a transaction of Solana', SOLANA_TX, '3'],
     ['a payer who never paid', address(77), ''],
     ['an id that nothing has', 'chg_test-1-and-more', ''],
-  ])('behaviour: finds by %s', async (_what, q, ids) => {
+  ])('behaviour: q finds charges by %s', async (_what, q, ids) => {
     // Ids of tests are shorter than those of the gateway.
     if (q === 'chg_test-1') expect(await found({ q: 'chg_test-1'.padEnd(12, '-') })).toBe('');
     else expect(await found({ q })).toBe(ids);
@@ -78,7 +78,7 @@ describe('q', () => {
     expect(await found({ q: id, limit: '1', cursor: cursor ?? '' })).toBe('1');
   });
 
-  test('behaviour: goes together with filters, and with the parameter of its own kind if both say the same', async () => {
+  test('behaviour: q goes together with filters, and with the parameter of its own kind if both say the same', async () => {
     expect(await found({ q: address(1), currency: 'eurc' })).toBe('2');
     expect(await found({ q: address(1), payer: address(1).replace('0x', '0x') })).toBe('21');
     expect(await found({ q: address(1), payer: address(2) })).toBe('');
@@ -97,7 +97,7 @@ describe('q', () => {
     ['nothing', ''],
     ['text that is huge', 'a'.repeat(129)],
     ['a NUL', 'request-1\0'],
-  ])('refuses: %s, with a sentence that says what it takes', async (_what, q) => {
+  ])('refuses: q with %s, with a sentence that says what it takes', async (_what, q) => {
     const reply = await kit.dashboard('GET', `${CHARGES}?${new URLSearchParams({ q })}`);
     expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
     expect(reply.json.detail).toMatch(/^The query's q is not valid: /);
@@ -110,7 +110,7 @@ describe('q', () => {
 });
 
 describe('filters', () => {
-  test('behaviour: several states, a currency, a receiver, a transaction and a request', async () => {
+  test('behaviour: charges are filtered by several states, a currency, a receiver, a transaction and a request', async () => {
     expect(await found({ status: 'claimed,settled', network: NETWORK, route_id: ROUTE_ID, to: '2100-01-01' })).toBe(
       '2121',
     );
@@ -155,7 +155,7 @@ test('behaviour: a charge names its request, its network and the pages of its ex
   expect(seen.get('chg_test-4')).toMatchObject({ network_name: null, transaction_url: null, payer_url: null });
 });
 
-test('behaviour: no list reads the whole table, whatever is looked for', async () => {
+test('behaviour: no list of charges reads the whole table, whatever is looked for', async () => {
   const db = new DatabaseSync(kit.file);
   const prepare = vi.spyOn(db, 'prepare');
   const { list: read } = createChargeReads(db);

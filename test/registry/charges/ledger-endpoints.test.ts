@@ -49,7 +49,7 @@ describe('what a sidecar may write', () => {
     ['no owner', { owner: '' }, '/owner'],
     ['x402 version 3', { x402_version: 3 }, '/x402_version'],
     ['a limit of nothing', { max_unsettled_per_payer: 0 }, '/max_unsettled_per_payer'],
-  ])('refuses: %s', async (_what, part, pointer) => {
+  ])('refuses: a claim of a sidecar with %s', async (_what, part, pointer) => {
     const reply = await ledger('POST', CLAIMS, { ...wire, ...OPTIONS, ...part });
     expect([reply.status, reply.json.code, reply.json.errors[0]?.pointer]).toEqual([422, 'invalid', pointer]);
     expect(await kit.ledger.find(claimOf(1).payment)).toBeUndefined();
@@ -101,7 +101,7 @@ describe('what a sidecar may write', () => {
     '?id=x',
     `?network=${NETWORK}&asset=x&payer=x&unique=x`,
     '?due=true&limit=21',
-  ])('refuses: GET %s', async (query) => {
+  ])('refuses: a search for a charge, GET %s', async (query) => {
     const reply = await ledger('GET', `${CLAIMS}${query}`);
     expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
   });
@@ -143,7 +143,7 @@ describe('what a dashboard may see', () => {
 
   const charges = async (query: string): Promise<Seen> => parsed(await kit.dashboard('GET', `${CHARGES}${query}`));
 
-  test('behaviour: a charge, without its credential, its answer or the query that was asked', async () => {
+  test('behaviour: a dashboard sees a charge without its credential, its answer or the query that was asked', async () => {
     const reply = await kit.dashboard('GET', `${CHARGES}/${claims[0]!.id}`);
     expect(parsed(reply)).toMatchObject({
       id: claims[0]!.id,
@@ -173,7 +173,7 @@ describe('what a dashboard may see', () => {
       expect(texts.join('')).not.toContain(hidden);
   });
 
-  test('behaviour: the history of a charge, and 404 for one that is not there', async () => {
+  test('behaviour: a dashboard sees the history of a charge, and 404 for one that is not there', async () => {
     const reply = await kit.dashboard('GET', `${CHARGES}/${claims[0]!.id}/history`);
     expect([reply.status, JSON.parse(reply.body.toString()).data.map(({ event }: { event: string }) => event)]).toEqual(
       [...[200, ['claimed', 'settle_started', 'settled', 'delivered']]],
@@ -187,7 +187,7 @@ describe('what a dashboard may see', () => {
       expect((await kit.dashboard('GET', `${CHARGES}/${id}/history`)).status).toBe(404);
   });
 
-  test('behaviour: pages and filters', async () => {
+  test('behaviour: a list of charges has pages and filters', async () => {
     const first = await charges(`?payer=${address(11)}&limit=2`);
     const second = await charges(`?payer=${address(11)}&limit=2&cursor=${first.next_cursor}`);
     const ids = [first, second].map(({ data }) => data.map(({ id }) => id));
@@ -210,12 +210,12 @@ describe('what a dashboard may see', () => {
     '?from=today',
     '?to=2026-13-01',
     '?payer=',
-  ])('refuses: charges%s', async (query) => {
+  ])('refuses: a list of charges%s', async (query) => {
     const reply = await kit.dashboard('GET', `${CHARGES}${query}`);
     expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
   });
 
-  test('behaviour: sums, of the last 30 days by the day where nothing else is asked', async () => {
+  test('behaviour: sums are of the last 30 days by the day if nothing else is asked', async () => {
     const { data, bucket, from, to } = parsed(await kit.dashboard('GET', SUMMARY));
     expect(bucket).toBe('day');
     expect(Date.parse(to) - Date.parse(from)).toBeGreaterThanOrEqual(30 * 24 * 3_600_000);
@@ -239,14 +239,14 @@ describe('what a dashboard may see', () => {
     '?from=2026-02-01&to=2026-01-01',
     '?from=x',
     '?from=2026-01-01&to=2026-01-01',
-  ])('refuses: summary%s', async (query) => {
+  ])('refuses: a summary%s', async (query) => {
     const reply = await kit.dashboard('GET', `${SUMMARY}${query}`);
     expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
   });
 });
 
 describe('a registry without a ledger', () => {
-  test('behaviour: what needs one is 503, the rest works', async () => {
+  test('behaviour: without a ledger what needs one is 503, and the rest works', async () => {
     const one = await startRegistry({ withoutLedger: true });
     for (const path of [CHARGES, `${CHARGES}/chg_x`, SUMMARY]) {
       const reply = await one.dashboard('GET', path);

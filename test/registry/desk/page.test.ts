@@ -74,7 +74,7 @@ describe('the document', () => {
     expect([posted.status, posted.headers.allow]).toEqual([405, 'GET, HEAD']);
   });
 
-  test('behaviour: what the document names is there for ever, compressed, and small', async () => {
+  test('behaviour: every file that the desk’s document names is kept by browsers for ever, compressed, and small', async () => {
     const document = (await get('/desk/')).body.toString();
     const named = [...document.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
     const style = named.find((path) => path.endsWith('.css')) ?? '';
@@ -181,7 +181,7 @@ describe('hosts', () => {
     expect((await get(`http://${own}/desk/`)).status).toBe(200);
   });
 
-  test('behaviour: with public_url only its host is served, whatever the port it comes through', async () => {
+  test('behaviour: a desk with public_url serves its host alone, whatever the port it comes through', async () => {
     setDesk({ ...DESK, publicUrl: 'https://desk.example.com' });
     for (const host of ['desk.example.com', 'DESK.example.com', 'desk.example.com:443'])
       expect([host, (await get('/desk/', { Host: host })).status]).toEqual([host, 200]);

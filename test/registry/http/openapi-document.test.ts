@@ -100,7 +100,7 @@ test('behaviour: every operation has a description and, where something is sent 
   }
 });
 
-test('behaviour: what is sent and what is answered have no schema in common', () => {
+test('behaviour: what clients send and what the registry answers have no schema in common', () => {
   /** Every component that `value` leads to. */
   const componentsOf = (value: unknown, seen = new Set<string>()): Set<string> => {
     for (const [, name = ''] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
@@ -252,7 +252,7 @@ describe('live responses are what the document says', () => {
   const sdk = async (method: string, path: string, url: string, ask: Ask = {}): Promise<Reply> =>
     check(row(method, path), await kit.sdk(method, url, ask));
 
-  test('behaviour: the dashboard endpoints', async () => {
+  test('behaviour: answers of the dashboard endpoints are what the document says', async () => {
     const { json, headers } = await dashboard('POST', LIST, LIST, { body: good });
     const url = `${LIST}/${json.id}`;
     for (const [body, type] of [
@@ -283,7 +283,7 @@ describe('live responses are what the document says', () => {
     await dashboard('DELETE', ONE, `${LIST}/${other.json.id}`);
   });
 
-  test('behaviour: the SDK endpoints', async () => {
+  test('behaviour: answers of the SDK endpoints are what the document says', async () => {
     for (const body of [
       { ...good, route_pattern: '/s/:a' },
       { ...good, route_pattern: '/s/:a' },
@@ -303,7 +303,7 @@ describe('live responses are what the document says', () => {
     answered.add(`GET ${EVENTS} 429`);
   });
 
-  test('behaviour: the ledger and what people see of it', async () => {
+  test('behaviour: answers of the ledger, and what people see of it, are what the document says', async () => {
     const [CLAIMS, CLAIM] = ['/v1/ledger/claims', '/v1/ledger/claims/{id}'];
     const ledger = async (method: string, path: string, url: string, ask: Ask = {}): Promise<Reply> =>
       check(row(method, path), await kit.ask(method, url, { auth: LEDGER_KEY, ...ask }));
@@ -395,13 +395,13 @@ describe('live responses are what the document says', () => {
       await dashboard('GET', TRY, TRY + query);
   });
 
-  test('behaviour: what a pattern would do', async () => {
+  test('behaviour: answers to what a pattern would do are what the document says', async () => {
     const PATTERN = '/v1/billing/pattern';
     for (const query of ['?route_pattern=/a/*&method=GET', '?route_pattern=/*/a', ''])
       await dashboard('GET', PATTERN, PATTERN + query);
   });
 
-  test('behaviour: API keys', async () => {
+  test('behaviour: answers about API keys are what the document says', async () => {
     const [KEYS, KEY] = ['/v1/api-keys', '/v1/api-keys/{id}'];
     const body = { name: 'a', scopes: ['sdk'] };
     const made = await dashboard('POST', KEYS, KEYS, { body });
@@ -414,7 +414,7 @@ describe('live responses are what the document says', () => {
     answered.add(`POST ${KEYS} 409`);
   });
 
-  test('behaviour: the endpoints for anyone', async () => {
+  test('behaviour: answers of the endpoints for anyone are what the document says', async () => {
     await check(row('GET', '/v1/health'), await kit.ask('GET', '/v1/health'));
     for (const path of ['/v1/health', '/openapi.json', '/v1/openapi.json'])
       await check(row('GET', path), await kit.ask('GET', `${path}?x=1`));
@@ -425,7 +425,7 @@ describe('live responses are what the document says', () => {
     }
   });
 
-  test('behaviour: what every endpoint refuses', async () => {
+  test('behaviour: refusals of every endpoint are what the document says', async () => {
     for (const { method, path, auth, mediaTypes } of OBSERVED.filter((each) => each.auth.kind !== 'none')) {
       const url = path.replace('{id}', 'x');
       const body = mediaTypes.length > 0 ? {} : undefined;
@@ -442,14 +442,14 @@ describe('live responses are what the document says', () => {
     }
   });
 
-  test('behaviour: an API key that adds too much', async () => {
+  test('behaviour: the answer to an API key that adds too much is what the document says', async () => {
     const one = await startRegistry({ limits: { registrationsPerMinute: 1 } });
     for (const route_pattern of ['/x', '/y'])
       await check(row('POST', REGISTER), await one.sdk('POST', REGISTER, { body: { ...good, route_pattern } }));
     await one.close();
   });
 
-  test('behaviour: a store that is away', async () => {
+  test('behaviour: answers while the store is away are what the document says', async () => {
     const one = await startRegistry();
     one.store.close();
     await check(row('GET', LIST), await one.dashboard('GET', LIST));
@@ -468,7 +468,7 @@ describe('live responses are what the document says', () => {
 });
 
 describe('the document', () => {
-  test('behaviour: OpenAPI 3.1 with a unique id, a summary and security for every row of the table', () => {
+  test('behaviour: the document is OpenAPI 3.1 with a unique id, a summary and security for every row of the table', () => {
     expect(document.openapi).toBe('3.1.0');
     expect(document.info).toMatchObject({ version: '1.2.3' });
     expect(new Set(API.map((row) => operationOf(row).operationId)).size).toBe(API.length);
@@ -481,7 +481,7 @@ describe('the document', () => {
     }
   });
 
-  test('behaviour: every reference leads somewhere, nothing speaks of another dialect', () => {
+  test('behaviour: every reference of the document leads somewhere, and nothing speaks of another dialect', () => {
     const text = JSON.stringify(document);
     for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g))
       expect(Object.keys(document.components.schemas)).toContain(name);
@@ -489,7 +489,7 @@ describe('the document', () => {
     expect(document.components.schemas['Problem']?.properties?.['code']?.enum).toEqual(Object.keys(PROBLEMS));
   });
 
-  test('behaviour: defaulted members of a body are optional and tell their default; a PATCH requires nothing', () => {
+  test('behaviour: members of a body that have a default are optional and tell it; a PATCH requires nothing', () => {
     const { RouteRegistration, RoutePatch, RouteCreation, Route } = document.components.schemas;
     expect(RouteRegistration?.required).toEqual(['route_pattern', 'method', 'amount']);
     expect(RouteRegistration?.properties).toMatchObject({

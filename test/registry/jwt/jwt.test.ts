@@ -73,14 +73,14 @@ describe.each(SETTINGS)('under %s', (name) => {
     ['the header twice, the first right', () => ({ Authorization: [`Bearer ${good()}`, 'Bearer x'] }), 400],
     ['an API key', () => ({ Authorization: `Bearer ${SDK_KEY}` }), 'refused'],
     ['an API key with two dots', () => ({ Authorization: `Bearer ${SDK_KEY}.a.b` }), 'refused'],
-  ])('attack: the header is %s', async (_what, headers, verdict) => {
+  ])('attack: a credential is refused if its header is %s', async (_what, headers, verdict) => {
     const reply = await stage.ask({ headers: headers() });
     const [status, code] = verdict === 400 ? [400, 'malformed'] : STATUS[verdict];
     expect([reply.status, reply.json.code]).toEqual([status, code]);
     if (verdict !== 400) expect(reply.headers['www-authenticate']).toEqual(CHALLENGE[verdict]);
   });
 
-  test('attack: a token in the query or in the body is none', async () => {
+  test('attack: a token in the query or in the body is no credential', async () => {
     for (const query of ['access_token', 'token', 'authorization', 'jwt'])
       expect((await stage.ask({}, 'GET', `/v1/billing/summary?${query}=${good()}`)).json.code).toBe(
         'credentials_missing',

@@ -149,7 +149,7 @@ describe('a key set that is away', () => {
     expect([await ask(tokenOf(byA, 'a')), await ask(tokenOf(byB, 'b'))]).toEqual(['valid', 'invalid']);
   });
 
-  test('behaviour: meanwhile a key that is not in it may be a new one: 503, and what is forged with a known one 401', async () => {
+  test('behaviour: while a key set is away, a key that is not in it may be a new one: 503, and what is forged with a known one is 401', async () => {
     const { source, pass, ask } = verifierOver(A);
     expect(await ask(tokenOf(byA, 'a'))).toBe('valid');
     source.answer = () => new Response('', { status: 503 });
@@ -162,7 +162,7 @@ describe('a key set that is away', () => {
     expect(source.calls).toBe(2);
   });
 
-  test('attack: while it is away it is asked once in thirty seconds, and nobody waits in between', async () => {
+  test('attack: a key set that is away is asked once in thirty seconds, and nobody waits in between', async () => {
     const { source, pass, ask } = verifierOver();
     source.answer = () => Promise.reject(new Error('connect ECONNREFUSED'));
     const token = tokenOf(byA, 'a');
@@ -175,7 +175,7 @@ describe('a key set that is away', () => {
 });
 
 describe('a key set that hangs', () => {
-  test('behaviour: known keys wait for it once, then go on with the last good set; unknown ones wait', async () => {
+  test('behaviour: known keys wait once for a key set that hangs, then go on with the last good one; unknown keys wait', async () => {
     const { source, pass, ask } = verifierOver(A);
     expect(await ask(tokenOf(byA, 'a'))).toBe('valid');
     const held: (() => void)[] = [];
@@ -231,7 +231,7 @@ describe('a key set that is not one', () => {
   ];
   const ecOf = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).publicKey;
 
-  test.each(bad)('attack: %s is 503 at first, and replaces no good set', async (_what, answer) => {
+  test.each(bad)('attack: a key set of %s is 503 at first, and replaces no good set', async (_what, answer) => {
     const first = verifierOver();
     first.source.answer = answer;
     expect(await first.ask(tokenOf(byA, 'a'))).toBe('unavailable');
@@ -243,7 +243,7 @@ describe('a key set that is not one', () => {
     expect([first.source.calls, later.source.calls]).toEqual([1, 2]);
   });
 
-  test('behaviour: keys that cannot be used are left out, the others count', async () => {
+  test('behaviour: keys of a set that cannot be used are left out, the others count', async () => {
     const broken = [null, { ...A, kid: 'x', use: 'enc' }, { ...B, kid: 'y', d: 'AAAA' }, { ...A, kid: 'z', n: 'AAAA' }];
     const { ask } = verifierOver(...broken, A);
     expect(await ask(tokenOf(byA, 'a'))).toBe('valid');
@@ -255,7 +255,7 @@ describe('a key set that is not one', () => {
       expect([kid, await ask(tokenOf(signer, kid))]).toEqual([kid, 'invalid']);
   });
 
-  test('behaviour: 100 keys and 256 KiB are taken', async () => {
+  test('behaviour: a key set of 100 keys or of 256 KiB is taken', async () => {
     const others = Array.from({ length: 99 }, (_, nth) => ({ ...B, kid: `k${nth}` }));
     const { source, ask } = verifierOver();
     const bare = JSON.stringify({ keys: [A, ...others], padding: '' }).length;
@@ -264,7 +264,7 @@ describe('a key set that is not one', () => {
     expect(await ask(tokenOf(byA, 'a'))).toBe('valid');
   });
 
-  test('behaviour: one id for keys of two kinds is no riddle, for two of one kind it is', async () => {
+  test('behaviour: one id for keys of two kinds is no riddle, one id for two keys of one kind is', async () => {
     const twins = verifierOver({ ...A, kid: 'same' }, { ...B, kid: 'same' }, { ...A, kid: 'same' });
     expect([await twins.ask(tokenOf(byA, 'same')), await twins.ask(tokenOf(byB, 'same'))]).toEqual(['valid', 'valid']);
     const other = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey, { kid: 'same', alg: 'RS256' });
@@ -319,7 +319,7 @@ describe('over the wire', () => {
     return kit;
   };
 
-  test('behaviour: any media type of a key set is taken, and it is asked for as one', async () => {
+  test('behaviour: a key set is taken in any media type, and asked for as a key set', async () => {
     let accept: string | undefined;
     const keys = await serve((req, res) => {
       accept = req.headers.accept;
@@ -330,7 +330,7 @@ describe('over the wire', () => {
     expect([accept, keys.paths]).toEqual(['application/jwk-set+json, application/json', ['/k?tenant=1']]);
   });
 
-  test('attack: a redirect is not followed, and the answer is 503 with Retry-After', async () => {
+  test('attack: a redirect of a key set is not followed, and the answer is 503 with Retry-After', async () => {
     const elsewhere = await serve((_req, res) => void res.end(JSON.stringify({ keys: [A] })));
     for (const status of [301, 302, 303, 307, 308]) {
       const keys = await serve((_req, res) => void res.writeHead(status, { Location: `${elsewhere.url}/k` }).end());

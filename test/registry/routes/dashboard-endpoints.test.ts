@@ -48,7 +48,7 @@ const FIELDS = [
 ];
 
 describe('POST', () => {
-  test('behaviour: makes a route with all eleven fields, its defaults, a Location and an ETag', async () => {
+  test('behaviour: POST makes a route with all eleven fields, its defaults, a Location and an ETag', async () => {
     const reply = await kit.dashboard('POST', LIST, {
       body: body({ method: 'get', amount: '0.100', currency: 'usdc' }),
     });
@@ -119,7 +119,7 @@ describe('POST', () => {
     [{ created_at: '2026-01-01T00:00:00Z' }, '/created_at'],
     [{ 'odd/na~me': 1 }, '/odd~1na~0me'],
   ];
-  test.each(invalid)('refuses: %o is 422 at %s', async (rest, pointer) => {
+  test.each(invalid)('refuses: a new route with %o, with 422 at %s', async (rest, pointer) => {
     const reply = await kit.dashboard('POST', LIST, { body: body(rest) });
     expect([reply.status, reply.json.code, reply.json.type]).toEqual([422, 'invalid', '/problems/invalid']);
     expect(reply.headers['content-type']).toBe('application/problem+json');
@@ -128,7 +128,7 @@ describe('POST', () => {
     expect(reply.json.detail).toContain(reply.json.errors[0]?.detail);
   });
 
-  test('behaviour: everything at its limit is taken', async () => {
+  test('behaviour: a new route with every field at its limit is taken', async () => {
     const edge = {
       route_pattern: `/${String(unique).padEnd(511, 'x')}`,
       name: 'n'.repeat(200),
@@ -143,7 +143,7 @@ describe('POST', () => {
     await create({ amount: '0.000000000000000001', receiver_config_id: 'unknown.receiver' });
   });
 
-  test('behaviour: all wrong fields are told at once', async () => {
+  test('behaviour: all wrong fields of a new route are told at once', async () => {
     const reply = await kit.dashboard('POST', LIST, { body: { method: 1, amount: 2, extra: 3 } });
     expect(reply.json.errors.map((error) => error.pointer).sort()).toEqual([
       '/amount',
@@ -195,7 +195,7 @@ describe('GET one', () => {
     expect((await kit.dashboard('GET', `${LIST}/${id.toUpperCase()}`)).json.id).toBe(id);
   });
 
-  test('behaviour: If-None-Match is 304 for its tag, weak or in a list, and * , and 200 for others', async () => {
+  test('behaviour: If-None-Match is 304 for the route’s tag, weak or in a list, and for *, and 200 for others', async () => {
     const made = await create();
     const { headers } = await kit.dashboard('GET', `${LIST}/${made.id}`);
     const etag = headers['etag'] ?? '';
@@ -218,7 +218,7 @@ describe('GET one', () => {
 });
 
 describe('PATCH', () => {
-  test('behaviour: changes what it names, nothing else, and answers a new ETag', async () => {
+  test('behaviour: PATCH changes what it names, nothing else, and answers a new ETag', async () => {
     const made = await create({ name: 'Reports', description: 'All of them' });
     const before = await kit.dashboard('GET', `${LIST}/${made.id}`);
     kit.clock.advance(5);
@@ -237,7 +237,7 @@ describe('PATCH', () => {
     expect((await kit.dashboard('GET', `${LIST}/${made.id}`)).json).toEqual(reply.json);
   });
 
-  test('behaviour: {} and what changes nothing keep ETag, updated_at and revision', async () => {
+  test('behaviour: a PATCH of {} or of what changes nothing keeps ETag, updated_at and revision', async () => {
     const made = await create();
     const { revision } = kit.registry.routeSet();
     kit.clock.advance(1000);
@@ -248,7 +248,7 @@ describe('PATCH', () => {
     expect(kit.registry.routeSet().revision).toBe(revision);
   });
 
-  test('behaviour: either media type is taken, a merge patch too', async () => {
+  test('behaviour: a PATCH is taken as JSON and as a merge patch', async () => {
     const made = await create();
     for (const [type, status] of [
       ['application/merge-patch+json', 200],
@@ -266,7 +266,7 @@ describe('PATCH', () => {
   });
 
   test.each(['id', 'source', 'created_at', 'updated_at', 'unknown', 'constructor', '__proto__'])(
-    'refuses: %s is 422 and nothing changes',
+    'refuses: a PATCH of %s, with 422, and nothing changes',
     async (member) => {
       const made = await create();
       const reply = await kit.dashboard('PATCH', `${LIST}/${made.id}`, { body: `{"amount":"5","${member}":null}` });
@@ -276,7 +276,7 @@ describe('PATCH', () => {
   );
 
   test.each(['route_pattern', 'method', 'amount', 'currency', 'status', 'allow_anonymous'])(
-    'refuses: null for %s, which is not nullable',
+    'refuses: a PATCH of null for %s, which is not nullable',
     async (member) => {
       const made = await create();
       const reply = await kit.dashboard('PATCH', `${LIST}/${made.id}`, { body: { [member]: null } });
@@ -293,7 +293,7 @@ describe('PATCH', () => {
     ]);
   });
 
-  test('behaviour: a new pattern is read anew; taken by another it is 409; its own other spelling is fine', async () => {
+  test('behaviour: a patched pattern is read anew; one that another route has is 409; the route’s own in another spelling is fine', async () => {
     const made = await create();
     const other = await create({ route_pattern: `/other${unique}` });
     const taken = await kit.dashboard('PATCH', `${LIST}/${made.id}`, { body: { route_pattern: `/OTHER${unique}/` } });
@@ -326,7 +326,7 @@ describe('PATCH', () => {
     }
   });
 
-  test('behaviour: If-Match guards against lost updates', async () => {
+  test('behaviour: a PATCH with If-Match loses nobody else’s update', async () => {
     const made = await create();
     const url = `${LIST}/${made.id}`;
     const etag = (await kit.dashboard('GET', url)).headers['etag'] ?? '';
@@ -350,7 +350,7 @@ describe('PATCH', () => {
 });
 
 describe('DELETE', () => {
-  test('behaviour: 204 without a body, then 404; the pattern is free again', async () => {
+  test('behaviour: DELETE is 204 without a body, then 404, and the pattern is free again', async () => {
     const made = await create();
     const reply = await kit.dashboard('DELETE', `${LIST}/${made.id}`);
     expect([reply.status, reply.body.length, reply.headers['content-length']]).toEqual([204, 0, undefined]);

@@ -44,7 +44,7 @@ describe('registering under a price of the dashboard', () => {
     ['one in another currency', '/reports/usdc', { amount: '9', currency: 'USDC' }],
     ['any method', '/reports/any', { method: '*' }],
     ['HEAD, which GET prices', '/reports/head', { method: 'HEAD' }],
-  ])('refuses: %s', async (_what, pattern, rest) => {
+  ])('refuses: under a price of the dashboard, a registration of %s', async (_what, pattern, rest) => {
     expect(await register(pattern, rest)).toEqual([409, 'price_lowered', id]);
     expect(kit.registry.routeSet().routes.map((each) => each.pattern)).not.toContain(pattern);
   });
@@ -55,12 +55,12 @@ describe('registering under a price of the dashboard', () => {
     ['another method', '/reports/post', { method: 'POST' }],
     ['another path', '/reportsx/a', {}],
     ['the more general', '/:any/q3', {}],
-  ])('behaviour: %s is taken', async (_what, pattern, rest) => {
+  ])('behaviour: under a price of the dashboard, a registration of %s is taken', async (_what, pattern, rest) => {
     expect((await register(pattern, rest))[0]).toBe(201);
     expect((await register(pattern, rest))[0]).toBe(200);
   });
 
-  test('refuses: with a sentence that names the route and its price', async () => {
+  test('refuses: a cheaper registration, with a sentence that names the route and its price', async () => {
     const { json, headers } = await kit.sdk('POST', REGISTER, {
       body: { route_pattern: '/reports/words', method: 'GET', amount: '0.5' },
     });
@@ -76,14 +76,14 @@ describe('registering under a price of the dashboard', () => {
     expect(json.detail).not.toContain('cheaper');
   });
 
-  test('behaviour: what stood there before stays, and is registered again at every boot', async () => {
+  test('behaviour: a route that stood below a price before it stays, and is registered again at every boot', async () => {
     expect((await register('/later/x'))[0]).toBe(201);
     await priced('/later/*');
     expect((await register('/later/x'))[0]).toBe(200);
     expect((await register('/later/y'))[0]).toBe(409);
   });
 
-  test('behaviour: whose price it is goes by who wrote it last', async () => {
+  test('behaviour: whose price a route has goes by who wrote it last', async () => {
     expect((await register('/own/*', { amount: '1' }))[0]).toBe(201);
     expect((await register('/own/cheap', { amount: '0.1' }))[0]).toBe(201);
     const own = kit.registry.routeSet().routes.find(({ pattern }) => pattern === '/own/*')?.id ?? '';
@@ -197,7 +197,7 @@ function judge(
 }
 
 describe('any set of routes and any registration', () => {
-  test('behaviour: of one pattern the route of another method guards no spelling of a path either', () => {
+  test('behaviour: among routes of one pattern, that of another method guards no spelling of a path', () => {
     const byConfig = { status: 'active', writtenBy: 'config' } as const;
     const rules: Rule[] = [
       { pattern: '/*', method: 'POST', amount: '1', ...byConfig },
@@ -222,7 +222,7 @@ describe('any set of routes and any registration', () => {
     expect([found?.pattern, falls]).toEqual(['/a/a', '/a/a.b']);
   });
 
-  test('behaviour: refused exactly where some path would cost less', () => {
+  test('behaviour: a registration is refused exactly if some path would cost less', () => {
     let refused = 0;
     let taken = 0;
     fc.assert(

@@ -83,7 +83,7 @@ test('attack: a flood is added a few at a time, and after each time others have 
   expect(groups.at(-1)).toEqual(['/later']);
 });
 
-test('refuses: of many that wait no more than the limit; what is known and what failed does not count', async () => {
+test('refuses: one registration more than may wait; what is known and what failed does not count', async () => {
   let failing = false;
   const { registrations, turn } = make(3, () => failing);
   const said = async (patterns: readonly string[]): Promise<string[]> => {

@@ -32,7 +32,7 @@ const register = async (text: string, rest: object = {}): Promise<Wire> =>
   (await kit.sdk('POST', REGISTER, { body: rule(text, rest) })).json;
 
 describe('register', () => {
-  test('behaviour: the first time 201 with defaults and Location, then 200 with the stored route', async () => {
+  test('behaviour: a registration is 201 with defaults and Location the first time, then 200 with the stored route', async () => {
     const first = await kit.sdk('POST', REGISTER, { body: rule('get /reports/{id}', { name: 'R' }) });
     expect(first.status).toBe(201);
     expect(first.json).toMatchObject({
@@ -52,7 +52,7 @@ describe('register', () => {
     expect(kit.registry.routeSet().revision).toBe(1);
   });
 
-  test('behaviour: what the dashboard changed stays when the application boots again', async () => {
+  test('behaviour: a route that the dashboard changed stays so when the application boots again', async () => {
     const { id } = await register('GET /a');
     await kit.dashboard('PATCH', `${LIST}/${id}`, { body: { amount: '7', status: 'paused' } });
     expect(await register('GET /a')).toMatchObject({ id, amount: '7', status: 'paused' });
@@ -64,7 +64,7 @@ describe('register', () => {
     expect([reply.status, reply.json.code, reply.json.existing_id]).toEqual([409, 'duplicate', id]);
   });
 
-  test('behaviour: unknown members and id are ignored and logged by name, without their values', async () => {
+  test('behaviour: unknown members and id of a registration are ignored and logged by name, without their values', async () => {
     const reply = await kit.sdk('POST', REGISTER, {
       body: rule('GET /a', { id: '00000000-0000-4000-8000-000000000001', organization_id: 'hush', created_at: 'x' }),
     });
@@ -76,7 +76,7 @@ describe('register', () => {
     expect(kit.logs.join('')).not.toContain(SDK_KEY);
   });
 
-  test('refuses: what is missing or wrong is 422', async () => {
+  test('refuses: a registration in which something is missing or wrong, with 422', async () => {
     const reply = await kit.sdk('POST', REGISTER, { body: { name: 'x' } });
     expect(reply.status).toBe(422);
     expect(reply.json.errors).toEqual(
@@ -129,7 +129,7 @@ describe('registrations of one API key', () => {
     await limited.close();
   });
 
-  test('behaviour: 0 is no limit', async () => {
+  test('behaviour: a limit of 0 registrations in a minute is none', async () => {
     const free = await startRegistry({ limits: { registrationsPerMinute: 0 } });
     for (let index = 0; index < 20; index++)
       expect((await free.sdk('POST', REGISTER, { body: rule(`GET /${index}`) })).status).toBe(201);
@@ -138,7 +138,7 @@ describe('registrations of one API key', () => {
 });
 
 describe('the whole set', () => {
-  test('behaviour: a bare array of all routes, active and paused, with registry id and revision', async () => {
+  test('behaviour: the whole set is a bare array of all routes, active and paused, with registry id and revision', async () => {
     const empty = await kit.sdk('GET', FEED);
     expect([empty.status, empty.json, empty.headers['tollgate-revision']]).toEqual([200, [], '0']);
     const [a, b] = [await register('GET /a'), await register('* /b', { status: 'paused' })];
@@ -154,7 +154,7 @@ describe('the whole set', () => {
     });
   });
 
-  test('behaviour: its strong ETag changes with every change and only then; 304 carries the same headers', async () => {
+  test('behaviour: the strong ETag of the whole set changes with every change and only then; 304 carries the same headers', async () => {
     const { id } = await register('GET /a');
     const tag = async (): Promise<string> => (await kit.sdk('GET', FEED)).headers['etag'] ?? '';
     const first = await tag();
@@ -177,7 +177,7 @@ describe('the whole set', () => {
     expect(tags.add(await tag()).size).toBe(3);
   });
 
-  test('behaviour: gzip where it is accepted, under a tag of its own, and either tag is 304', async () => {
+  test('behaviour: the whole set is sent as gzip if that is accepted, under a tag of its own, and either tag is 304', async () => {
     for (const index of Array(20).keys()) await register(`GET /a/${index}`);
     const zipped = await kit.sdk('GET', FEED, { headers: { 'Accept-Encoding': 'br, gzip;q=0.5' } });
     const plain = await kit.sdk('GET', FEED);
@@ -192,7 +192,7 @@ describe('the whole set', () => {
     expect(refused.headers['content-encoding']).toBeUndefined();
   });
 
-  test('behaviour: a reader that comes while an older state is being made waits for its own', async () => {
+  test('behaviour: a reader that comes while an older state of the set is being made waits for its own', async () => {
     // More than a slice, so that making it takes several turns.
     let set: RouteSet = { registryId: 'r', revision: 1, routes: Array.from({ length: 1200 }, () => route('GET /old')) };
     const book = { head: () => ({ revision: set.revision, stamp: `s${set.revision}` }), routeSet: () => set };
@@ -218,7 +218,7 @@ describe('match', () => {
       .sdk('GET', `${MATCH}?${new URLSearchParams({ path, method })}`)
       .then(({ status, json }) => ({ http: status, ...json }));
 
-  test('behaviour: matched with route and parameters; not matched is 200 too', async () => {
+  test('behaviour: a match is answered with route and parameters; no match is 200 too', async () => {
     const made = await one.sdk('POST', REGISTER, { body: rule('GET /users/{id}/*') });
     expect(await ask('/users/7/a/b', 'get')).toEqual({
       ...{ http: 200, matched: true, payment_required: true, route: made.json },
@@ -235,7 +235,7 @@ describe('match', () => {
     });
   });
 
-  test('behaviour: bytes that a target cannot hold are encoded first, and a query is cut', async () => {
+  test('behaviour: a path to match has bytes that a target cannot hold encoded first, and its query cut', async () => {
     await one.sdk('POST', REGISTER, { body: rule('GET /café/:x') });
     const raw = async (path: string): Promise<Wire> => (await one.sdk('GET', `${MATCH}?method=GET&path=${path}`)).json;
     expect(await raw('/caf%C3%A9/a')).toMatchObject({ matched: true, params: { x: 'a' } });
@@ -257,11 +257,11 @@ describe('match', () => {
     '/a#b',
     '/%ff',
     '/%C0%AE',
-  ])('behaviour: %j, which the proxy would refuse, is ambiguous', async (path) => {
+  ])('behaviour: a path to match that the proxy would refuse, %j, is ambiguous', async (path) => {
     expect(await ask(path)).toEqual({ http: 200, ...ambiguous });
   });
 
-  test('behaviour: escapes that are malformed or no UTF-8 are ambiguous, not an error', async () => {
+  test('behaviour: a path to match whose escapes are malformed or no UTF-8 is ambiguous, not an error', async () => {
     for (const path of ['/a%FFb', '/%zz', '/%C3%A9%FF', '/%', '/%2']) {
       const reply = await one.sdk('GET', `${MATCH}?path=${path}&method=GET`);
       expect([path, reply.status, reply.json]).toEqual([path, 200, ambiguous]);
@@ -278,7 +278,7 @@ describe('match', () => {
     'path=/a&method=G%20T',
     'path=/a&path=/b&method=GET',
     'path=http://x/a&method=GET',
-  ])('refuses: ?%s is 400', async (query) => {
+  ])('refuses: a match for ?%s, with 400', async (query) => {
     const reply = await one.sdk('GET', `${MATCH}?${query}`);
     expect([reply.status, reply.json.code]).toEqual([400, 'malformed']);
   });

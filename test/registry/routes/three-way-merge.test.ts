@@ -63,7 +63,7 @@ describe('a start', () => {
     expect(kit.registry.differences()).toEqual(plan.differences);
   });
 
-  test('behaviour: field by field: the file’s new price and the dashboard’s pause are both in force', async () => {
+  test('behaviour: routes are merged field by field: the file’s new price and the dashboard’s pause are both in force', async () => {
     await start([A]);
     await patch('/a', { status: 'paused' });
     await start([{ ...A, amount: '0.50' }]);
@@ -100,7 +100,7 @@ describe('a start', () => {
     expect(plan.deletes.map(({ pattern }) => pattern)).toEqual(['/b']);
   });
 
-  test('behaviour: what somebody else made is taken over with the file’s values, and later deleted with it', async () => {
+  test('behaviour: a route that somebody else made and the file declares takes the file’s values, and is later deleted with it', async () => {
     await kit.sdk('POST', REGISTER, { body: { ...A, amount: '3', name: 'kept by nobody' } });
     const plan = await start([{ ...A, route_pattern: '/A' }]);
     expect(kit.registry.routeSet().routes).toMatchObject([
@@ -112,7 +112,7 @@ describe('a start', () => {
     expect(stored()).toEqual([]);
   });
 
-  test('behaviour: what the configuration never declared is nobody’s to delete', async () => {
+  test('behaviour: a route that the configuration never declared is not deleted by a start', async () => {
     await kit.sdk('POST', REGISTER, { body: B });
     await start([A]);
     await start([]);
@@ -132,14 +132,14 @@ describe('a start', () => {
     expect(kit.registry.differences()).toEqual([]);
   });
 
-  test('behaviour: deleted in the store and changed in the file, a reload makes it again', async () => {
+  test('behaviour: a route that was deleted in the store and changed in the file is made again by a reload', async () => {
     await start([A, B]);
     await kit.dashboard('DELETE', `${LIST}/${idOf('/a')}`);
     await reload([{ ...A, amount: '0.30' }, B]);
     expect(stored()).toContain('GET /a 0.30 active');
   });
 
-  test('behaviour: the dashboard gave it another pattern: the declared one is made again, the other is not deleted', async () => {
+  test('behaviour: if the dashboard gave a route another pattern, the declared one is made again and the other is not deleted', async () => {
     await start([A]);
     await patch('/a', { route_pattern: '/elsewhere' });
     await start([A]);
@@ -148,7 +148,7 @@ describe('a start', () => {
     expect(stored()).toEqual(['GET /elsewhere 0.10 active']);
   });
 
-  test('behaviour: the same file twice writes nothing', async () => {
+  test('behaviour: a start with the same file again writes nothing', async () => {
     await start([A, B]);
     const { revision } = kit.registry.routeSet();
     const plan = await start([A, B]);
@@ -181,7 +181,7 @@ describe('a reload', () => {
     ['three of four', 4, 1],
     ['three of five', 5, 2],
     ['all of a hundred', 100, 0],
-  ])('refuses: to delete %s', async (_, before, after) => {
+  ])('refuses: a reload that would delete %s', async (_, before, after) => {
     await start(many(before));
     const was = stored();
     const next = [...many(after), { ...A, route_pattern: '/new' }];
@@ -195,7 +195,7 @@ describe('a reload', () => {
     ['two of three', 3, 1],
     ['two of four', 4, 2],
     ['half of a hundred', 100, 50],
-  ])('behaviour: deletes %s', async (_, before, after) => {
+  ])('behaviour: a reload deletes %s', async (_, before, after) => {
     await start(many(before));
     await reload(many(after));
     expect(stored()).toHaveLength(after);

@@ -89,7 +89,7 @@ describe.each(['idle', 'at_once'] as const)('a call queue whose next batch goes 
     expect(on.queue.waiting()).toBe(0);
   });
 
-  test('behaviour: what a carrier leaves without an answer goes out again, before what came later', async () => {
+  test('behaviour: calls that a carrier leaves without an answer go out again, before what came later', async () => {
     const on = stage({ next });
     const results = callAll(on, [1, 2, 3, 4]);
     await batches(on, 1);
@@ -113,7 +113,7 @@ describe.each(['idle', 'at_once'] as const)('a call queue whose next batch goes 
     expect(await Promise.all(results)).toEqual(['did 1', 'did 2', 'did 3', 'did 4']);
   });
 
-  test('behaviour: closing finishes what was called, refuses what comes later, and then closes the carriers', async () => {
+  test('behaviour: closing a call queue finishes what was called, refuses what comes later, and then closes the carriers', async () => {
     const on = stage({ next });
     const results = [...callAll(on, [1, 2, 3, 4]), on.queue.callLater(5)];
     const closing = on.queue.close();
@@ -146,7 +146,7 @@ describe.each(['idle', 'at_once'] as const)('a call queue whose next batch goes 
   });
 });
 
-test('refuses: more calls than may wait', async () => {
+test('refuses: more calls than may wait in a queue', async () => {
   const on = stage({ maxQueued: 2 });
   const [first, second, third] = callAll(on, [1, 2, 3]);
   await expect(third).rejects.toThrow(new LedgerUnavailable('Too many calls wait for the ledger.'));

@@ -20,7 +20,7 @@ describe('places for whole sets', () => {
     return given;
   };
 
-  test('behaviour: eight above a mebibyte at a time; the ninth goes when one of them has left', async () => {
+  test('behaviour: eight sets above a mebibyte go out at a time; the ninth goes when one of them has left', async () => {
     const { sets, time } = setUp();
     const [first, ...others] = await Promise.all(
       Array.from({ length: WHOLE_SETS.atOnce }, () => taken(sets.take(MIB + 1))),
@@ -50,7 +50,7 @@ describe('places for whole sets', () => {
     [10, 1],
     [255, 6],
   ])(
-    'refuses: one that waited ten seconds, with a time of one to ten seconds that is drawn: %i',
+    'refuses: a reader that waited ten seconds for its place, with a time of one to ten seconds that is drawn: %i',
     async (drawn, retry) => {
       const { sets, time } = setUp(drawn);
       for (let i = 0; i < WHOLE_SETS.atOnce; i++) await sets.take(MIB + 1);
@@ -78,7 +78,7 @@ describe('a registry with a large set', () => {
     await kit.close();
   });
 
-  test('behaviour: while eight readers are stuck in it, who has it is told so, and a place that one leaves is the next one’s', async () => {
+  test('behaviour: while eight readers are stuck in a set, a reader that has it is told so, and a place that one leaves is the next one’s', async () => {
     kit = await startRegistry();
     // Larger than what the kernel takes off our hands.
     const description = 'x'.repeat(1000);

@@ -10,7 +10,7 @@ import { createStreams } from '../../../src/registry/stream/open-streams.ts';
 import { route } from '../../cases/routes.ts';
 import { openEvents } from '../kit.ts';
 
-test('behaviour: who has all that there is goes on without the store; who has not is sent away while it cannot tell', async () => {
+test('behaviour: while the store is away, a stream that has all goes on, and one that has not is sent away', async () => {
   const streams = createStreams({
     routes: {
       head: () => ({ revision: 7, stamp: '' }),
@@ -112,7 +112,7 @@ const idsOf = (text: string): number[] =>
   [...text.matchAll(/^event: route.*\nid: (\d+)$/gm)].map(([, id]) => Number(id));
 const after = (seen: number, last = CHANGES): number[] => Array.from({ length: last - seen }, (_, at) => seen + at + 1);
 
-test('behaviour: what many streams missed is read once for all of them', async () => {
+test('behaviour: changes that many streams missed are read once for all of them', async () => {
   const { open, reads, streams } = start();
   const readers = Array.from({ length: 100 }, () => open(1));
   while (readers.some((reader) => !reader.text().includes('event: head'))) {
