@@ -242,7 +242,7 @@ describe('a request to the whole program', () => {
   // A method override crosses where no route protects the path, and no route does here.
   const names = RESERVED.filter((name) => name !== 'X-HTTP-Method-Override');
 
-  it.each(names)('attack: no spelling of %s crosses', async (name) => {
+  it.each(names)('attack: no spelling of %s crosses the whole program', async (name) => {
     if (program === undefined) throw new Error('no program');
     const { front } = program;
     const lines = spellings(name)

@@ -28,7 +28,7 @@ describe('back-pressure', () => {
     for (let sent = 0; sent < SIZE; sent += PIECE.length) if (!socket.write(PIECE)) await once(socket, 'drain');
   }
 
-  it('behaviour: 256 MB down in flat memory', async () => {
+  it('behaviour: an answer of 256 MB passes in flat memory', async () => {
     const server = createServer((_, res) => {
       res.writeHead(200, { 'Content-Length': SIZE });
       void writeAll(res).then(() => res.end());
@@ -47,7 +47,7 @@ describe('back-pressure', () => {
     expect(grown).toBeLessThan(160);
   });
 
-  it('behaviour: 256 MB up in flat memory', async () => {
+  it('behaviour: an upload of 256 MB passes in flat memory', async () => {
     let received = 0;
     const server = createServer((req, res) => {
       req.on('data', (chunk: Buffer) => {

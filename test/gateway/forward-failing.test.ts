@@ -9,7 +9,7 @@ import { createStages, GET, head, outcomeOf } from '../support/stages.ts';
 const { stage, onEnd } = createStages();
 
 describe('a client that goes away', () => {
-  it('behaviour: before an answer: the upstream connection is closed', async () => {
+  it('behaviour: a client that leaves before an answer has its upstream connection closed', async () => {
     const { upstream, gateway, client } = await stage(() => undefined);
     const one = await client();
     one.send(GET);
@@ -26,7 +26,7 @@ describe('a client that goes away', () => {
     });
   });
 
-  it('behaviour: in the middle of an upload: the upstream sees it break off, never end', async () => {
+  it('behaviour: a client that leaves in the middle of an upload: the upstream sees it break off, never end', async () => {
     const { upstream, gateway, client } = await stage();
     const one = await client();
     one.send(`${head('POST', 'Transfer-Encoding: chunked')}5\r\nhello\r\n`);
@@ -39,7 +39,7 @@ describe('a client that goes away', () => {
     expect((await outcomeOf(gateway)).kind).toBe('client_gone');
   });
 
-  it('behaviour: in the middle of an answer: the upstream connection is closed', async () => {
+  it('behaviour: a client that leaves in the middle of an answer has its upstream connection closed', async () => {
     const { upstream, gateway, client } = await stage(
       (_, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
     );
@@ -76,7 +76,7 @@ describe('an upstream that fails', () => {
     return outcome.kind === 'failed' ? [outcome.code, outcome.headersSent] : [outcome.kind, false];
   };
 
-  it('behaviour: nobody listens: 502', async () => {
+  it('behaviour: an upstream that nobody listens for is answered 502', async () => {
     const { upstream, gateway, client } = await stage();
     await upstream.close();
     const one = await client();
@@ -126,7 +126,7 @@ describe('an upstream that fails', () => {
         void socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'),
     ],
     ['answers 101 without an upgrade', (_, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n')],
-  ])('behaviour: it %s: 502, once', async (_, script) => {
+  ])('behaviour: an upstream that %s is answered 502, and asked once', async (_, script) => {
     const { upstream, gateway, client } = await stage(script);
     const one = await client();
     one.send(head('POST', 'Content-Length: 0'));
@@ -144,25 +144,28 @@ describe('an upstream that fails', () => {
   it.each<[string, string]>([
     ['a length', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'],
     ['chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
-  ])('behaviour: FIN and RST in the middle of a body with %s cut the client off at once', async (_, bytes) => {
-    for (const how of ['end', 'resetAndDestroy'] as const) {
-      for (const request of [GET, 'GET /free/a HTTP/1.0\r\n\r\n']) {
-        const { upstream, gateway, client } = await stage((_request, socket) => void socket.write(bytes));
-        const one = await client();
-        one.send(request);
-        await one.until('half');
-        const before = performance.now();
-        upstream.sockets[0]?.[how]();
-        // An HTTP/1.0 client would take an orderly end for the end of the body.
-        expect(await one.closed).toBe(request === GET ? 'fin' : 'reset');
-        expect(performance.now() - before).toBeLessThan(1000);
-        expect(one.received()).not.toContain('0\r\n\r\n');
-        expect(await failed(gateway)).toEqual(['upstream_unreachable', true]);
+  ])(
+    'behaviour: FIN and RST of the upstream in the middle of a body with %s cut the client off at once',
+    async (_, bytes) => {
+      for (const how of ['end', 'resetAndDestroy'] as const) {
+        for (const request of [GET, 'GET /free/a HTTP/1.0\r\n\r\n']) {
+          const { upstream, gateway, client } = await stage((_request, socket) => void socket.write(bytes));
+          const one = await client();
+          one.send(request);
+          await one.until('half');
+          const before = performance.now();
+          upstream.sockets[0]?.[how]();
+          // An HTTP/1.0 client would take an orderly end for the end of the body.
+          expect(await one.closed).toBe(request === GET ? 'fin' : 'reset');
+          expect(performance.now() - before).toBeLessThan(1000);
+          expect(one.received()).not.toContain('0\r\n\r\n');
+          expect(await failed(gateway)).toEqual(['upstream_unreachable', true]);
+        }
       }
-    }
-  });
+    },
+  );
 
-  it('behaviour: a chunk that is broken cuts the client off', async () => {
+  it('behaviour: a chunk of the upstream that is broken cuts the client off', async () => {
     const { client, gateway } = await stage(
       (_, socket) => void socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nxyz\r\n'),
     );
@@ -184,7 +187,7 @@ describe('an upstream that fails', () => {
       204,
       '',
     ],
-  ])('attack: %s is delivered to nobody', async (_, bytes, status, body) => {
+  ])('attack: %s from the upstream is delivered to nobody', async (_, bytes, status, body) => {
     const { upstream, client } = await stage((_request, socket) => void socket.write(bytes));
     const one = await client();
     one.send(GET);
@@ -239,7 +242,7 @@ describe('an upstream that fails', () => {
 });
 
 describe('time-outs', () => {
-  it('behaviour: no answer in time: 504', async () => {
+  it('behaviour: an upstream that does not answer in time is 504', async () => {
     const { gateway, client } = await stage(() => undefined, { timeouts: { headersMs: 60 } });
     const one = await client();
     one.send(GET);
@@ -247,7 +250,7 @@ describe('time-outs', () => {
     expect(await outcomeOf(gateway)).toMatchObject({ kind: 'failed', code: 'upstream_timeout', headersSent: false });
   });
 
-  it('behaviour: no answer in time after an upload, also on a connection that was used before: 504', async () => {
+  it('behaviour: an upstream that does not answer in time after an upload is 504, also on a connection that was used before', async () => {
     const { upstream, client } = await stage(undefined, { timeouts: { headersMs: 60 } });
     const one = await client();
     one.send(GET);
@@ -258,7 +261,7 @@ describe('time-outs', () => {
     expect(upstream.sockets).toHaveLength(1);
   });
 
-  it('behaviour: no free connection in time: 504', async () => {
+  it('behaviour: a request that gets no free connection in time is 504', async () => {
     const { client } = await stage(() => undefined, { maxSockets: 1, timeouts: { connectMs: 60 } });
     const busy = await client();
     busy.send(GET);
@@ -267,7 +270,7 @@ describe('time-outs', () => {
     expect((await one.answer()).status).toBe(504);
   });
 
-  it('behaviour: no connection in time: 504', async () => {
+  it('behaviour: an upstream that cannot be connected to in time is 504', async () => {
     // The connection is accepted, but nobody there speaks TLS.
     const silent = await startRawUpstream();
     silent.ignore();
@@ -346,7 +349,7 @@ describe('a pooled connection that the upstream closed', () => {
   };
 
   it.each(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'])(
-    'behaviour: %s without a body is sent once more, on a new connection',
+    'behaviour: %s without a body is sent once more, on a new connection, if the upstream closed a pooled one',
     async (method) => {
       const { script, lost } = closesAfterOne();
       const { upstream, gateway, client } = await stage(script);
@@ -365,7 +368,7 @@ describe('a pooled connection that the upstream closed', () => {
     ['POST', []],
     ['PATCH', []],
     ['PUT', ['Content-Length: 2']],
-  ])('behaviour: %s with %j is not sent twice', async (method, lines) => {
+  ])('behaviour: %s with %j is not sent twice if the upstream closed the pooled connection', async (method, lines) => {
     const { script, lost } = closesAfterOne();
     const { client } = await stage(script);
     const one = await client();
@@ -376,7 +379,7 @@ describe('a pooled connection that the upstream closed', () => {
     expect(lost()).toBe(1);
   });
 
-  it('behaviour: not where a byte of an answer was there, and not on a connection that was new', async () => {
+  it('behaviour: a request is not sent twice if a byte of an answer was there, or if its connection was new', async () => {
     const { upstream, client } = await stage();
     const one = await client();
     one.send(GET);

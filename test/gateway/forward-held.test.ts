@@ -34,7 +34,7 @@ describe('an answer that is held', () => {
   };
   const REPLACEMENT = { status: 402, headers: ['Tollgate-Reason', 'settlement_refused'], body: 'no' };
 
-  it('behaviour: nothing of it reaches the client before the verdict, then the added headers and the body do', async () => {
+  it('behaviour: nothing of a held answer reaches the client before the verdict, then the added headers and the body do', async () => {
     const { heads, decide, hook } = held();
     const { gateway, client } = await stage(
       (_, socket) => void socket.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${OK}`),
@@ -129,7 +129,7 @@ describe('an answer that is held', () => {
   it.each([
     ['an upstream that dies', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234', 100],
     ['one byte too many', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234', 9],
-  ])('refuses: %s leaves nothing of it', async (_what, bytes, limit) => {
+  ])('refuses: %s leaves nothing to keep of a replaced answer', async (_what, bytes, limit) => {
     const { heads, decide, hook } = held();
     const { upstream, client } = await stage((_, socket) => void socket.write(bytes), {
       ...(hook && { beforeResponse: hook }),
@@ -146,7 +146,7 @@ describe('an answer that is held', () => {
     await vi.waitFor(() => expect(ends).toEqual([false]), { interval: 5 });
   });
 
-  it('behaviour: the upstream may take its time-out out on nobody while we hold its answer', async () => {
+  it('behaviour: an upstream that waits while we hold its answer runs into no time-out', async () => {
     const { heads, decide, hook } = held();
     const { client } = await stage((_, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha'), {
       ...(hook && { beforeResponse: hook }),
@@ -161,7 +161,7 @@ describe('an answer that is held', () => {
     expect(await one.closed).toBe('fin');
   });
 
-  it('behaviour: an upstream that dies meanwhile: nothing was written, the caller answers', async () => {
+  it('behaviour: an upstream that dies while its answer is held: nothing was written, the caller answers', async () => {
     const { heads, decide, hook } = held();
     const { upstream, gateway, client } = await stage(
       (_, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
@@ -183,7 +183,7 @@ describe('an answer that is held', () => {
     expect(await outcomeOf(gateway)).toMatchObject({ kind: 'failed', headersSent: false });
   });
 
-  it('behaviour: a client that goes meanwhile: told when the verdict is there, and the upstream is let go', async () => {
+  it('behaviour: a client that goes while its answer is held is told when the verdict is there, and the upstream is let go', async () => {
     const { heads, decide, hook } = held();
     const half: Script = (_, socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf');
     const { upstream, gateway, client } = await stage(half, { ...(hook && { beforeResponse: hook }) });
@@ -219,7 +219,7 @@ describe('an answer that is held', () => {
 });
 
 describe('what is said of a client that left', () => {
-  it('behaviour: in the middle of its upload, which is no failure of the upstream', async () => {
+  it('behaviour: a client that left in the middle of its upload is told as that, not as a failure of the upstream', async () => {
     const { upstream, gateway, client } = await stage(() => undefined, { keepBytes: 100 });
     const one = await client();
     one.send(`${head('POST', 'Content-Length: 20')}half of it`);
@@ -233,7 +233,7 @@ describe('what is said of a client that left', () => {
     });
   });
 
-  it('behaviour: after its upload, before and after it had a head', async () => {
+  it('behaviour: a client that left after its upload is told as that, before and after it had a head', async () => {
     for (const sent of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf']) {
       const { upstream, gateway, client } = await stage((_, socket) => void socket.write(sent));
       const one = await client();
@@ -254,7 +254,7 @@ describe('what is said of a client that left', () => {
 describe('an answer that is kept', () => {
   const TEN = 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\n';
 
-  it('behaviour: where the client goes first, the whole answer is handed over', async () => {
+  it('behaviour: a client that goes in the middle of an answer has the whole of it kept', async () => {
     const { upstream, gateway, client } = await stage((_, socket) => void socket.write(`${TEN}01234`), {
       keepBytes: 10,
     });
@@ -272,7 +272,7 @@ describe('an answer that is kept', () => {
     expect(kept?.response().headers).not.toContain('Content-Length');
   });
 
-  it('behaviour: also where the client goes before there is an answer', async () => {
+  it('behaviour: a client that goes before there is an answer has the whole of it kept', async () => {
     const { upstream, gateway, client } = await stage(() => undefined, { keepBytes: 10 });
     const one = await client();
     one.send(head('POST', 'Content-Length: 0'));
@@ -284,7 +284,7 @@ describe('an answer that is kept', () => {
     expect(outcome.kind === 'client_gone' && outcome.kept?.response().body.toString()).toBe('0123456789');
   });
 
-  it('refuses: one byte more, and the upstream is let go', async () => {
+  it('refuses: an answer of one byte more than may be kept; the upstream is let go', async () => {
     const long = TEN.replace('10', '100');
     const { upstream, gateway, client } = await stage((_, socket) => void socket.write(`${long}01234`), {
       keepBytes: 9,
@@ -298,7 +298,7 @@ describe('an answer that is kept', () => {
     expect(await outcomeOf(gateway)).toMatchObject({ kind: 'client_gone', status: 200, kept: undefined });
   });
 
-  it('behaviour: an upstream that dies meanwhile leaves nothing to keep', async () => {
+  it('behaviour: an upstream that dies after the client left leaves nothing to keep', async () => {
     const { upstream, gateway, client } = await stage((_, socket) => void socket.write(`${TEN}01234`), {
       keepBytes: 10,
     });
@@ -311,7 +311,7 @@ describe('an answer that is kept', () => {
     expect(await outcomeOf(gateway)).toMatchObject({ kind: 'client_gone', status: 200, kept: undefined });
   });
 
-  it('behaviour: a verdict may ask for it, and a client that stayed simply has its answer', async () => {
+  it('behaviour: a verdict may ask to keep an answer, and a client that stayed simply has it', async () => {
     const { gateway, client } = await stage(undefined, {
       beforeResponse: () =>
         Promise.resolve({ kind: 'stream', headers: [], keep: new KeptResponse(createResponseMemory(), 100) }),
@@ -323,7 +323,7 @@ describe('an answer that is kept', () => {
     expect(outcome.kind === 'delivered' && outcome.kept?.response().body.toString()).toBe('ok');
   });
 
-  it('refuses: what the memory of the process does not hold, and gives back what it took', async () => {
+  it('refuses: an answer that the memory of the process has no room for, until another one gives its room back', async () => {
     const memory = createResponseMemory(3_000);
     const { gateway, client } = await stage(undefined, { keepBytes: 1_000, memory });
     const next = async (): Promise<KeptResponse | undefined> => {

@@ -25,7 +25,7 @@ describe('a request that goes well', () => {
     expect(gateway.outcomes.map(({ kind }) => kind)).toEqual(Array.from({ length: 5 }, () => 'delivered'));
   });
 
-  it('behaviour: what is outstanding upstream does not take more connections than allowed, and nobody is lost', async () => {
+  it('behaviour: requests of many clients at once take no more upstream connections than allowed, and nobody is lost', async () => {
     const { upstream, client } = await stage(undefined, { maxSockets: 2 });
     const clients = await Promise.all(Array.from({ length: 8 }, client));
     for (const one of clients) one.send(GET);
@@ -51,7 +51,7 @@ describe('a request that goes well', () => {
     expect(upstream.requests[0]?.body.toString()).toBe(kind === 'none' ? '' : 'hi');
   });
 
-  it('behaviour: server-sent events flow one by one', async () => {
+  it('behaviour: server-sent events flow one by one to the client', async () => {
     const { upstream, client } = await stage((_, socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n');
     });
@@ -111,7 +111,7 @@ describe('a request that goes well', () => {
     expect(await old.closed).toBe('fin');
   });
 
-  it('behaviour: 103 crosses with its links, other 1xx do not', async () => {
+  it('behaviour: an answer of 103 crosses with its links, other 1xx do not', async () => {
     const { client } = await stage((_, socket) => {
       socket.write('HTTP/1.1 102 Processing\r\n\r\n');
       socket.write(
@@ -181,14 +181,14 @@ describe('an upstream that speaks TLS', () => {
     return new URL(`https://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`);
   };
 
-  it('refuses: a certificate that nobody vouches for: 502', async () => {
+  it('refuses: an upstream certificate that nobody vouches for: 502', async () => {
     const { client } = await stage(undefined, { upstream: await secure() });
     const one = await client();
     one.send(GET);
     expect((await one.answer()).status).toBe(502);
   });
 
-  it('behaviour: a trusted one is forwarded to, on a connection that is used again', async () => {
+  it('behaviour: an upstream with a trusted certificate is forwarded to, on a connection that is used again', async () => {
     const before = getCACertificates('default');
     setDefaultCACertificates([...before, CERTIFICATE]);
     onEnd(() => setDefaultCACertificates(before));

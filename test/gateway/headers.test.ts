@@ -65,17 +65,17 @@ describe('towards the upstream', () => {
     Range: 'bytes=0-1',
   };
 
-  it('behaviour: conditions and ranges cross', async () => {
+  it('behaviour: conditions and ranges cross to the upstream', async () => {
     const seen = await crossing(`${GET}${lines(CONDITIONS)}`);
     for (const [name, value] of Object.entries(CONDITIONS)) expect(headerOf(seen, name)).toBe(value);
   });
 
-  it('attack: none of them crosses where the answer to it would cost nothing', async () => {
+  it('attack: no condition or range crosses if the answer to it would cost nothing', async () => {
     const seen = await crossing(`${GET}${lines(CONDITIONS)}`, { unconditional: true });
     for (const name of Object.keys(CONDITIONS)) expect(headerOf(seen, name)).toBeUndefined();
   });
 
-  it('behaviour: a Range by itself crosses there all the same: a part is charged', async () => {
+  it('behaviour: a Range by itself crosses even if an unchanged answer would cost nothing: a part is charged', async () => {
     const seen = await crossing(`${GET}${lines({ Range: 'bytes=0-1' })}`, { unconditional: true });
     expect(headerOf(seen, 'range')).toBe('bytes=0-1');
   });
@@ -99,13 +99,13 @@ describe('towards the upstream', () => {
     ['Trailer', 'X-T'],
     ['Upgrade', 'h2c'],
     ['HTTP2-Settings', 'AAMAAABk'],
-  ])('refuses: hop-by-hop %s', async (name, value) => {
+  ])('refuses: the hop-by-hop header %s', async (name, value) => {
     const seen = await crossing(`${GET}\r\n${name}: ${value}`);
     expect(headerOf(seen, name)).toBeUndefined();
     expect(headerOf(seen, 'connection')).toBeUndefined();
   });
 
-  it('refuses: what Connection names, wherever it stands, in any case and over several lines', async () => {
+  it('refuses: headers that Connection names, wherever it stands, in any case and over several lines', async () => {
     const seen = await crossing(
       `${GET}\r\nX-One: 1\r\nConnection: close, x-one\r\nconnection: X-TWO\r\nX-Two: 2\r\nX-Three: 3`,
     );
@@ -114,7 +114,7 @@ describe('towards the upstream', () => {
     expect(headerOf(seen, 'x-three')).toBe('3');
   });
 
-  it('attack: Connection cannot name what we set', async () => {
+  it('attack: Connection cannot name a header that we set', async () => {
     const permit = mintPermit('paid', undefined, ['Tollgate-Charge-Id', 'chg_1', 'Tollgate-Payer', '0xabc']);
     const names =
       'host, content-length, x-forwarded-for, x-forwarded-host, x-forwarded-proto, x-request-id, tollgate-charge-id, tollgate-payer';
@@ -229,7 +229,7 @@ describe('towards the upstream', () => {
   );
 
   it.each(['X-HTTP-Method', 'X-HTTP-Method-Override', 'X-Method-Override'])(
-    'attack: %s crosses only where no route protects the path',
+    'attack: %s crosses only if no route protects the path',
     async (name) => {
       expect(headerOf(await crossing(`${GET}\r\n${name}: DELETE`, { protectedPath: true }), name)).toBeUndefined();
       expect(headerOf(await crossing(`${GET}\r\n${name}: DELETE`, { protectedPath: false }), name)).toBe('DELETE');
@@ -374,7 +374,7 @@ describe('towards the client', () => {
   const valueOf = (facts: ResponseFacts, raw: readonly string[], name: string, status = 200): string | undefined =>
     headerOf({ headers: crossed(facts, raw, status) }, name);
 
-  it('behaviour: headers cross as they are, Set-Cookie line by line, and the request id is added', () => {
+  it('behaviour: the headers of an answer cross as they are, Set-Cookie line by line, and the request id is added', () => {
     expect(
       crossed(FACTS, ['Content-Type', 'a/b', 'Set-Cookie', 'a=1', 'set-cookie', 'b=2', 'X-A', 'é', 'X_Odd', '1']),
     ).toEqual([
@@ -387,7 +387,7 @@ describe('towards the client', () => {
     ]);
   });
 
-  it('refuses: hop-by-hop headers and what Connection names', () => {
+  it('refuses: hop-by-hop headers of an answer, and headers that its Connection names', () => {
     const raw = [
       'X-One',
       '1',
@@ -413,7 +413,7 @@ describe('towards the client', () => {
     'X-Sendfile2',
     'Alt-Svc',
     'X-Request-Id',
-  ])('refuses: %s, which is not for the client', (name) => {
+  ])('refuses: the header %s of an answer, which is not for the client', (name) => {
     expect(valueOf(FACTS, [name, 'theirs'], name)).toBe(name === 'X-Request-Id' ? REQUEST_ID : undefined);
   });
 
@@ -441,7 +441,7 @@ describe('towards the client', () => {
     ['private for one header', ['Cache-Control', 'private="set-cookie", max-age=60'], 'private, no-store'],
     ['public and private', ['Cache-Control', 'public, private'], 'private, no-store'],
     ['x-private', ['Cache-Control', 'x-private'], 'private, no-store'],
-  ])('attack: no shared cache keeps what was paid for, where the upstream says %s', (_, raw, expected) => {
+  ])('attack: no shared cache keeps an answer that was paid for, if the upstream says %s', (_, raw, expected) => {
     expect(valueOf(PAID, raw, 'cache-control')).toBe(expected);
     expect(
       crossed(PAID, raw).filter(([name]) => name === 'Cache-Control' && !raw.includes('Cache-Control')).length,
@@ -490,7 +490,7 @@ describe('towards the client', () => {
     expect(valueOf(FACTS, ['Location', from], 'location', 302)).toBe(to);
   });
 
-  it('behaviour: a 204 has no length, a 304 may have one', () => {
+  it('behaviour: an answer of 204 has no length, one of 304 may have one', () => {
     expect(valueOf(FACTS, ['Content-Length', '3'], 'content-length', 204)).toBeUndefined();
     expect(valueOf(FACTS, ['Content-Length', '3'], 'content-length', 304)).toBe('3');
   });

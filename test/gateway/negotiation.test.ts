@@ -19,7 +19,7 @@ describe('the page is shown to', () => {
     ['HTML before anything', browser({ accept: '*/*;q=0.1,text/html;q=0.2', ...FETCHED })],
     ['JSON refused', browser({ accept: 'text/html;q=0.1,*/*;q=0.9,application/json;q=0', ...FETCHED })],
     ['spaces around weights', browser({ accept: 'text/html ; level=1 ; q=0.7', ...FETCHED })],
-  ])('behaviour: %s', (_name, request) => {
+  ])('behaviour: the page answers this request: %s', (_name, request) => {
     expect(asksForPage(request)).toBe(true);
   });
 });
@@ -49,7 +49,7 @@ describe('everybody else gets JSON', () => {
     ['a weight that is none', browser({ accept: 'text/html;q=high', ...FETCHED })],
     ['HEAD', browser({ accept: ACCEPT, ...FETCHED }, 'HEAD')],
     ['a form', browser({ accept: ACCEPT, ...FETCHED }, 'POST')],
-  ])('behaviour: %s', (_name, request) => {
+  ])('behaviour: JSON answers this request: %s', (_name, request) => {
     expect(asksForPage(request)).toBe(false);
   });
 });

@@ -20,7 +20,7 @@ describe('how often', () => {
     [7, 3],
     [6000, 6000],
     [1_000_000, 977],
-  ])('refuses: %i a minute, one more than %i at once, and says when', (perMinute, burst) => {
+  ])('refuses: at %i a minute, one request more than %i at once, and says when to come back', (perMinute, burst) => {
     const { limit, pass } = makeLimit(perMinute, burst);
     expect(taken(limit, 'a', burst + 1)).toBe(burst);
     const waitMs = limit.takeMs('a');
@@ -30,7 +30,7 @@ describe('how often', () => {
     expect(taken(limit, 'a', 2)).toBe(1);
   });
 
-  test('behaviour: over a long time so many as the rate says, and never more at once than the burst', () => {
+  test('behaviour: over a long time so many requests pass as the rate says, and never more at once than the burst', () => {
     const { limit, pass } = makeLimit(600, 10);
     let all = 0;
     for (let ms = 0; ms < 60_000; ms += 10) {
@@ -43,7 +43,7 @@ describe('how often', () => {
     expect(taken(limit, 'a', 100)).toBe(10);
   });
 
-  test('behaviour: what is given back can be taken again, and never more; keys do not know of each other', () => {
+  test('behaviour: a request that is given back can be taken again, never more than once, and keys do not know of each other', () => {
     const { limit } = makeLimit(60, 2);
     for (let i = 0; i < 10; i++) {
       expect(limit.takeMs('a')).toBe(0);
@@ -84,11 +84,11 @@ describe('whom a request counts for', () => {
     ['2001:db8:1:2::192.0.2.7', '2001:db8:1:2::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     [undefined, ''],
-  ])('behaviour: %s counts as %s', (address, expected) => {
+  ])('behaviour: the address %s counts as %s', (address, expected) => {
     expect(group(address)).toBe(expected);
   });
 
-  test('attack: what strangers say of themselves is not believed', () => {
+  test('attack: an address that a stranger says to have is not believed', () => {
     expect(group('192.0.2.7', '198.51.100.1')).toBe('192.0.2.7');
   });
 
@@ -103,7 +103,7 @@ describe('whom a request counts for', () => {
     ['198.51.100.1, nonsense', '10.0.0.1'],
     ['198.51.100.1, unknown, 10.0.0.2', '10.0.0.2'],
     [',', '10.0.0.1'],
-  ])('behaviour: behind a trusted proxy %s counts as %s', (forwarded, expected) => {
+  ])('behaviour: behind a trusted proxy the address %s counts as %s', (forwarded, expected) => {
     expect(group('10.0.0.1', forwarded)).toBe(expected);
   });
 });
@@ -132,7 +132,7 @@ describe('admission', () => {
     expect(codeOf(admit(verdict('verify'), from('a')))).toBe('function');
   });
 
-  test('behaviour: without a rate there is no limit', () => {
+  test('behaviour: challenges have no limit if no rate is configured', () => {
     const admit = make({ challengesPerClient: { perMinute: 0, burst: 1, clients: 2 } });
     for (let i = 0; i < 100; i++) expect(admit(verdict('demand'), from('a'))).toBeUndefined();
   });
@@ -149,7 +149,7 @@ describe('admission', () => {
     expect(codeOf(admit(verdict('verify'), from('a')))).toBe('too_many_requests_in_flight');
   });
 
-  test('behaviour: without a limit per client one may have them all', () => {
+  test('behaviour: one client may have all payments in flight if there is no limit per client', () => {
     const admit = make({ paymentsPerClient: 0 });
     expect([1, 2, 3, 4].map(() => codeOf(admit(verdict('verify'), from('a'))))).toEqual([
       'function',
@@ -187,7 +187,7 @@ describe('admission', () => {
     expect(pays('a')).toBe('function');
   });
 
-  test('behaviour: without a limit a client may have as many refused as it likes', () => {
+  test('behaviour: a client may have as many payments refused as it likes if there is no limit on them', () => {
     const { admit, refused } = createAdmission(
       { ...OPTIONS, payments: 1000, paymentsPerClient: 0 },
       createTrust([]),

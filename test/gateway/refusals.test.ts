@@ -24,7 +24,7 @@ function recordOf(requestId: string, wanted: Partial<RequestRecord> = {}): Reque
 const any = (): boolean => true;
 
 describe('refusals', () => {
-  test('behaviour: the last ones, newest first, as many as are asked for', () => {
+  test('behaviour: the last refusals are found, newest first, as many as are asked for', () => {
     const refusals = createRefusals(3);
     expect(refusals.find(any, 10)).toEqual([]);
     for (const id of ['1', '2', '3', '4', '5']) refusals.add(recordOf(id), 1000);
@@ -33,7 +33,7 @@ describe('refusals', () => {
     expect(refusals.find(({ requestId }) => requestId === '2', 10)).toEqual([]);
   });
 
-  test('behaviour: one request id may stand for several requests: all are there', () => {
+  test('behaviour: several refusals of one request id are all found', () => {
     const refusals = createRefusals();
     for (const path of ['/a', '/b', '/c']) refusals.add(recordOf('same', { path }), 1000);
     expect(refusals.find(({ requestId }) => requestId === 'same', 10).map(({ path }) => path)).toEqual([
@@ -43,7 +43,7 @@ describe('refusals', () => {
     ]);
   });
 
-  test('attack: neither a query nor more than 256 characters of a path are kept', () => {
+  test('attack: a refusal keeps neither a query nor more than 256 characters of a path', () => {
     const refusals = createRefusals();
     refusals.add(recordOf('1', { path: `/${'a'.repeat(5000)}`, target: `/${'a'.repeat(5000)}?canary` }), 1000);
     const [refusal] = refusals.find(any, 1);
@@ -57,7 +57,7 @@ describe('refusals', () => {
     ['error', true],
     ['free', false],
     ['paid', false],
-  ])('behaviour: %s is remembered: %j, once', (outcome, remembered) => {
+  ])('behaviour: a request that ends as %s is remembered as a refusal: %j, once', (outcome, remembered) => {
     const refusals = createRefusals();
     const telemetry = createTelemetry(
       createMetrics(),

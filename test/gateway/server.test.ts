@@ -55,13 +55,13 @@ const until = (check: () => void): Promise<void> => vi.waitFor(check, { interval
 
 describe('what it refuses by itself', () => {
   it.each([
-    ['what is not HTTP', 'hello\r\n\r\n', 400, 'request_malformed'],
+    ['bytes that are not HTTP', 'hello\r\n\r\n', 400, 'request_malformed'],
     ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400, 'request_malformed'],
     ['another expectation', 'GET / HTTP/1.1\r\nHost: h\r\nExpect: tea\r\n\r\n', 417, 'expectation_failed'],
     ['CONNECT', 'CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n', 501, 'method_unsupported'],
     ['too many headers', `GET / HTTP/1.1\r\nHost: h\r\nX: ${'x'.repeat(9000)}\r\n\r\n`, 431, 'headers_too_large'],
     ['too long a target', `GET /${'x'.repeat(9000)} HTTP/1.1\r\nHost: h\r\n\r\n`, 414, 'target_too_long'],
-  ])('refuses: %s', async (_, bytes, status, code) => {
+  ])('refuses: a request with %s', async (_, bytes, status, code) => {
     const { client } = await stage(hello);
     const one = await client();
     one.send(bytes);
@@ -78,7 +78,7 @@ describe('what it refuses by itself', () => {
     expect((await one.answer()).status).toBe(200);
   });
 
-  it('attack: headers that come slowly: 408', async () => {
+  it('attack: a request whose headers come slowly is answered 408', async () => {
     const { client } = await stage(hello, { timeouts: { headersMs: 120 } });
     const silent = await client();
     const slow = await client();
@@ -113,7 +113,7 @@ describe('what it refuses by itself', () => {
     );
   });
 
-  it('attack: --insecure-http-parser does not weaken it', async () => {
+  it('attack: --insecure-http-parser does not weaken the parser', async () => {
     const script = `
       import { createListener } from ${JSON.stringify(new URL('../../src/host/server.ts', import.meta.url).href)};
       import { LISTENER_REFUSALS } from ${JSON.stringify(new URL('../../src/domain/problem.ts', import.meta.url).href)};
@@ -156,14 +156,14 @@ describe('one connection', () => {
     await until(() => expect(listener.inFlight()).toBe(0));
   });
 
-  it('attack: more of them than anybody needs end the connection', async () => {
+  it('attack: a client that sends more requests at once than anybody needs has its connection ended', async () => {
     const { client } = await stage(() => undefined);
     const one = await client();
     one.send(GET.repeat(66));
     await one.closed;
   });
 
-  it('behaviour: what waits behind a connection that died is never handled', async () => {
+  it('behaviour: a request that waits behind a connection that died is never handled', async () => {
     let handled = 0;
     const { client, listener } = await stage(() => void handled++);
     const one = await client();
@@ -363,7 +363,7 @@ describe('one connection', () => {
 });
 
 describe('the end', () => {
-  it('behaviour: answers ask for the end, idle connections are closed, what is in flight is finished', async () => {
+  it('behaviour: on closing, answers ask for the end, idle connections are closed, and requests in flight are finished', async () => {
     const waiting: ServerResponse[] = [];
     const { client, listener, port } = await stage((req, res) => {
       if (req.url === '/slow') waiting.push(res);
@@ -399,7 +399,7 @@ describe('the end', () => {
     await drain;
   });
 
-  it('behaviour: a connection that has not brought a request yet may bring one', async () => {
+  it('behaviour: a connection that has brought no request yet may bring one while the listener closes', async () => {
     const { client, listener, port } = await stage(hello, { timeouts: { freshMs: 60_000 } });
     const fresh = await client();
     await until(() => expect(listener.connections()).toBe(1));
@@ -411,7 +411,7 @@ describe('the end', () => {
     await drain;
   });
 
-  it('behaviour: an answer that had begun is finished and then its connection closed', async () => {
+  it('behaviour: an answer that had begun when the listener closes is finished, and then its connection closed', async () => {
     let res: ServerResponse | undefined;
     const { client, listener } = await stage((_, given) => {
       res = given;
@@ -427,7 +427,7 @@ describe('the end', () => {
     await drain;
   });
 
-  it('behaviour: at the deadline whatever is left is cut off', async () => {
+  it('behaviour: a connection that is left at the deadline of closing is cut off', async () => {
     const { client, listener } = await stage(
       () => undefined,
       {},

@@ -14,7 +14,7 @@ const { stage, onEnd } = createStages();
 const UPLOAD = head('POST', 'Content-Length: 10');
 
 describe('a client that stops in its upload', () => {
-  it('behaviour: is told so, and it is not the upstream that failed', async () => {
+  it('behaviour: a client that stops in its upload is told so, and it is not the upstream that failed', async () => {
     const { client, gateway } = await stage(() => undefined, { timeouts: { uploadMs: 60, headersMs: 30_000 } });
     const stopped = await client();
     stopped.send(`${UPLOAD}half`);
@@ -23,7 +23,7 @@ describe('a client that stops in its upload', () => {
     expect(await outcomeOf(gateway)).toMatchObject({ kind: 'client_gone', upload: 'stalled', status: undefined });
   });
 
-  it('behaviour: and leaves, is no upstream that failed either', async () => {
+  it('behaviour: a client that leaves in its upload is no failure of the upstream either', async () => {
     const { client, gateway, upstream } = await stage(() => undefined);
     const leaving = await client();
     leaving.send(`${UPLOAD}half`);
@@ -38,7 +38,7 @@ describe('a client that stops in its upload', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
-  it('behaviour: after the upstream has begun to answer, is not stopped: it may have nothing more to say', async () => {
+  it('behaviour: a client that stops in its upload after the upstream began to answer is not ended: it may have nothing more to say', async () => {
     const { client, upstream } = await stage(() => undefined, { timeouts: { uploadMs: 40 } });
     let answering: Socket | undefined;
     upstream.onHead((_request, socket) => {
@@ -117,7 +117,7 @@ describe('an upload, by a clock of its own', () => {
     return { client, body, upstream, events, pass };
   }
 
-  it('behaviour: takes a connection when its first byte is there, and sends it with the head', async () => {
+  it('behaviour: an upload takes a connection when its first byte is there, and sends it with the head', async () => {
     const { client, upstream, events, pass } = await uploading(2);
     await pass(0.4);
     expect(upstream.sockets).toHaveLength(0);
@@ -126,7 +126,7 @@ describe('an upload, by a clock of its own', () => {
     expect(upstream.requests.map(({ body }) => body.toString())).toEqual(['hi']);
   });
 
-  it('behaviour: or after a second', async () => {
+  it('behaviour: an upload without a byte takes a connection after a second', async () => {
     const { upstream, events, pass } = await uploading(2);
     await pass(1);
     await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
@@ -134,7 +134,7 @@ describe('an upload, by a clock of its own', () => {
     expect(events).toEqual([]);
   });
 
-  it('behaviour: may be quiet for as long as is configured, again and again, and no longer', async () => {
+  it('behaviour: an upload may be quiet for as long as is configured, again and again, and no longer', async () => {
     const { client, body, upstream, events, pass } = await uploading(4);
     client.write('a');
     await vi.waitFor(() => expect(upstream.requests).toHaveLength(1), { interval: 5 });
@@ -152,7 +152,7 @@ describe('an upload, by a clock of its own', () => {
     expect(upstream.requests[0]?.whole).toBe(false);
   });
 
-  it('behaviour: is not quiet while the upstream does not take what there is', async () => {
+  it('behaviour: an upload is not quiet while the upstream does not take the bytes that are there', async () => {
     const size = 64 * 1024 * 1024;
     const { client, body, upstream, events, pass } = await uploading(size);
     upstream.onHead((_request, socket) => void socket.pause());
@@ -172,7 +172,7 @@ describe('an upload, by a clock of its own', () => {
 describe('an upload of very many pieces', () => {
   const PIECES = 200_000;
 
-  it('attack: leaves in few writes and reads one buffer a turn, so that others are served in between', async () => {
+  it('attack: an upload of very many pieces leaves in few writes and reads one buffer a turn, so that others are served in between', async () => {
     let body = 0;
     let chunks = 0;
     const server = createServer((req, res) => {
@@ -225,7 +225,7 @@ describe('an upload of a gigabyte from a fast client to a slow upstream', () => 
     ['of a known length', `Content-Length: ${GIGABYTE}`, '', ''],
     ['chunked', 'Transfer-Encoding: chunked', `${PIECE.length.toString(16)}\r\n`, '\r\n'],
   ])(
-    'attack: %s, is read no faster than the upstream takes it',
+    'attack: an upload of a gigabyte, %s, is read no faster than the upstream takes it',
     async (_name, framing, before, after) => {
       let taken = 0;
       // It takes some megabytes, then rests. It answers what it has read whole: closed with bytes unread, it would be reset.
@@ -273,7 +273,7 @@ describe('an upload of a gigabyte from a fast client to a slow upstream', () => 
   );
 });
 
-it('behaviour: 100 is said before the upstream is asked for anything', async () => {
+it('behaviour: a client is told 100 before the upstream is asked for anything', async () => {
   const { client, upstream } = await stage((_request, socket) => void socket.write(OK));
   const waiting = await client();
   waiting.send(head('POST', 'Content-Length: 2', 'Expect: 100-continue'));

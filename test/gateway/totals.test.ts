@@ -91,7 +91,7 @@ test('behaviour: telemetry counts each request once: its outcome, its route and 
   expect(tally.take(10)).toEqual([]);
 });
 
-test('behaviour: the buckets are those of overhead_duration_seconds', async () => {
+test('behaviour: the buckets of telemetry are those of overhead_duration_seconds', async () => {
   const metrics = createMetrics();
   metrics.duration('x_seconds', 'x', [])()(1);
   const bounds = [...(await metrics.text()).matchAll(/tollgate_x_seconds_bucket\{le="([\d.]+)"\}/g)].map(([, le]) =>
@@ -190,7 +190,7 @@ test('behaviour: a stop hands over what is left; whoever wants no counts leaves 
   expect(given.length).toBe(2);
 });
 
-test('behaviour: of many counts that wait each is given once, in batches; what is older than two days leaves a gap', async () => {
+test('behaviour: each of many counts that wait is given once, in batches; a count older than two days leaves a gap', async () => {
   const away = Array.from({ length: 49 * 360 }, () => new Error('away'));
   const { time, tally, given } = delivering(NOON, away);
   count(tally, 'free');

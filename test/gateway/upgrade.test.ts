@@ -52,7 +52,7 @@ const heard = async (upstream: RawUpstream, text: string): Promise<void> => {
 const until = (check: () => void): Promise<void> => vi.waitFor(check, { interval: 5, timeout: 30_000 });
 
 describe('a handshake that the upstream takes', () => {
-  it('behaviour: 101 crosses, then bytes cross both ways', async () => {
+  it('behaviour: a 101 crosses, then bytes cross both ways', async () => {
     const { upstream, gateway, client } = await stage(switches);
     client.send(handshake());
     const answer = await client.answer();
@@ -77,7 +77,7 @@ describe('a handshake that the upstream takes', () => {
     await until(() => expect(gateway.listener.inFlight()).toBe(0));
   });
 
-  it('attack: what the client sends before the 101 does not reach the upstream before it', async () => {
+  it('attack: bytes that the client sends before the 101 do not reach the upstream before it', async () => {
     const { upstream, client } = await stage(() => undefined);
     const early = 'GET /v1/export HTTP/1.1\r\nHost: h\r\n\r\n';
     client.send(handshake() + early);
@@ -96,7 +96,7 @@ describe('a handshake that the upstream takes', () => {
     await arrived;
   });
 
-  it('attack: and not at all where the answer is not 101', async () => {
+  it('attack: bytes behind a handshake do not reach the upstream at all if the answer is not 101', async () => {
     const { upstream, client } = await stage(() => undefined);
     client.send(`${handshake()}GET /v1/export HTTP/1.1\r\nHost: h\r\n\r\n`);
     await until(() => expect(upstream.requests).toHaveLength(1));
@@ -116,7 +116,7 @@ describe('a handshake that the upstream takes', () => {
   });
 
   it.each(['end', 'resetAndDestroy'] as const)(
-    'behaviour: the upstream goes (%s): the client is closed',
+    'behaviour: an upstream that leaves its tunnel (%s) closes the client',
     async (how) => {
       const { upstream, gateway, client } = await stage(switches);
       client.send(handshake());
@@ -128,7 +128,7 @@ describe('a handshake that the upstream takes', () => {
   );
 
   it.each(['end', 'resetAndDestroy'] as const)(
-    'behaviour: the client goes (%s): the upstream is closed',
+    'behaviour: a client that leaves its tunnel (%s) closes the upstream',
     async (how) => {
       const { upstream, client } = await stage(switches);
       client.send(handshake());
@@ -152,7 +152,7 @@ describe('a handshake that the upstream takes', () => {
     await client.closed;
   });
 
-  it('behaviour: a megabyte each way arrives whole', async () => {
+  it('behaviour: a megabyte each way arrives whole through a tunnel', async () => {
     const { upstream, client } = await stage(switches);
     client.send(handshake());
     await client.answer();
@@ -170,7 +170,7 @@ describe('a handshake that the upstream takes', () => {
 });
 
 describe('a handshake that is not taken', () => {
-  it('behaviour: 402 where it costs something, and the connection ends', async () => {
+  it('behaviour: a handshake that costs something is answered 402, and the connection ends', async () => {
     const { upstream, client } = await stage(switches);
     client.send(handshake('/v1/export'));
     const answer = await client.answer();
@@ -197,7 +197,7 @@ describe('a handshake that is not taken', () => {
     ['a 101 for another protocol', SWITCH.replace('websocket', 'h2c')],
     ['a 101 without Upgrade', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\r\n'],
     ['garbage', 'hello, I am not HTTP\r\n\r\n'],
-  ])('behaviour: %s: 502', async (_, bytes) => {
+  ])('behaviour: an answer to a handshake by %s is 502', async (_, bytes) => {
     const { client, upstream } = await stage((_request, socket) => void socket.write(bytes));
     client.send(handshake());
     expect((await client.answer()).status).toBe(502);
@@ -208,20 +208,20 @@ describe('a handshake that is not taken', () => {
   it.each<[string, Script]>([
     ['closes', (_, socket) => void socket.end()],
     ['resets', (_, socket) => void socket.resetAndDestroy()],
-  ])('behaviour: an upstream that %s: 502, asked once', async (_, script) => {
+  ])('behaviour: an upstream that %s in a handshake is 502, asked once', async (_, script) => {
     const { client, upstream } = await stage(script);
     client.send(handshake());
     expect((await client.answer()).status).toBe(502);
     expect(upstream.requests).toHaveLength(1);
   });
 
-  it('behaviour: an upstream that is silent: 504', async () => {
+  it('behaviour: an upstream that is silent at a handshake is 504', async () => {
     const { client } = await stage(() => undefined, { timeouts: { headersMs: 60 } });
     client.send(handshake());
     expect((await client.answer()).status).toBe(504);
   });
 
-  it('behaviour: a client that goes meanwhile: the upstream is let go', async () => {
+  it('behaviour: a client that goes in a handshake: the upstream is let go', async () => {
     const { client, upstream, gateway } = await stage(() => undefined);
     client.send(handshake());
     await until(() => expect(upstream.requests).toHaveLength(1));
@@ -233,7 +233,7 @@ describe('a handshake that is not taken', () => {
   });
 
   it.each(['Upgrade: h2c', 'Upgrade: websocket, h2c', 'Upgrade: foo'])(
-    'attack: %s is a request like others, the last one of its connection',
+    'attack: a request with %s is a request like others, the last one of its connection',
     async (line) => {
       const { client, upstream } = await stage((_, socket) => void socket.write(OK));
       // The parser loses what comes in the same packet: without the end the client would wait for ever.
@@ -269,7 +269,7 @@ describe('a 101 that is held', () => {
     };
   };
 
-  it('behaviour: neither the 101 nor a byte crosses before the verdict; the added headers come with the 101', async () => {
+  it('behaviour: neither a held 101 nor a byte behind it crosses before the verdict; the added headers come with the 101', async () => {
     const { told, decide, options } = held();
     const { client, upstream } = await stage((_, socket) => void socket.write(`${SWITCH}early`), options);
     client.send(`${handshake()}eager`);
@@ -283,7 +283,7 @@ describe('a 101 that is held', () => {
     await arrived;
   });
 
-  it('behaviour: a refused settlement: the client gets that, the upstream is let go', async () => {
+  it('behaviour: a held 101 whose settlement is refused: the client gets the refusal, the upstream is let go', async () => {
     const { told, decide, options } = held();
     const { client, upstream, gateway } = await stage(switches, options);
     client.send(handshake());
@@ -297,7 +297,7 @@ describe('a 101 that is held', () => {
     expect(gateway.outcomes).toMatchObject([{ kind: 'replaced', status: 402 }]);
   });
 
-  it('behaviour: an upstream that dies meanwhile: 502', async () => {
+  it('behaviour: an upstream that dies while its 101 is held is 502', async () => {
     const { told, decide, options } = held();
     const { client, upstream, gateway } = await stage(switches, options);
     client.send(handshake());
@@ -312,7 +312,7 @@ describe('a 101 that is held', () => {
     expect(gateway.outcomes).toMatchObject([{ kind: 'failed', headersSent: false }]);
   });
 
-  it('behaviour: a client that dies meanwhile: the upstream is let go', async () => {
+  it('behaviour: a client that dies while a 101 is held: the upstream is let go', async () => {
     const { told, decide, options } = held();
     const { client, upstream, gateway } = await stage(switches, options);
     client.send(handshake());

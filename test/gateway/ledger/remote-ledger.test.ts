@@ -117,7 +117,7 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
     else expect(calls).toBe(expected);
   };
 
-  test('behaviour: a claim is sent again and knows its own', async () => {
+  test('behaviour: a claim whose answer is lost is sent again and knows its own', async () => {
     const what = claimOf(++n);
     const { front, calls } = losing(2, lose);
     expect(await (await remote(front, limits)).claim(what, OPTIONS)).toMatchObject({
@@ -128,7 +128,7 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
     expect((await direct().claim(what, OPTIONS)).kind).toBe('in_use');
   });
 
-  test('behaviour: every change is sent again and happens once', async () => {
+  test('behaviour: a change whose answer is lost is sent again and happens once', async () => {
     const what = claimOf(++n);
     await kit.ledger.claim(what, OPTIONS);
     const request = presentedBy(what);
@@ -152,7 +152,7 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
     });
   });
 
-  test('behaviour: where every answer is lost the ledger cannot say', async () => {
+  test('behaviour: the ledger cannot say if every answer is lost', async () => {
     const { front, calls } = losing(10, lose);
     const ledger = await remote(front, { ...limits, totalMs: 8_000 });
     await expect(ledger.claim(claimOf(++n), OPTIONS)).rejects.toThrow(LedgerUnavailable);
@@ -161,7 +161,7 @@ describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose)
 });
 
 describe('a registry that is away', () => {
-  test('behaviour: it is told soon, whatever is asked', async () => {
+  test('behaviour: a registry that is away is told soon, whatever is asked', async () => {
     const ledger = ledgerAt(URL_OF_NOBODY);
     const what = claimOf(++n);
     const asked = [
@@ -178,7 +178,7 @@ describe('a registry that is away', () => {
     );
   });
 
-  test('behaviour: the time for all attempts together is bounded', async () => {
+  test('behaviour: the time for all attempts at a registry that is away is bounded', async () => {
     const stuck: Front = () => new Promise<Response>(() => undefined);
     const begin = performance.now();
     const ledger = await remote(stuck, { attemptMs: 200, totalMs: 300 });
@@ -211,7 +211,7 @@ describe('a registry that is away', () => {
     expect(now).toBe(5_000);
   });
 
-  test('behaviour: its store is away: 503, and a dashboard is told when to come back', async () => {
+  test('behaviour: a registry whose store is away answers 503, and a dashboard is told when to come back', async () => {
     const one = await startRegistry();
     const ledger = ledgerAt(`http://127.0.0.1:${one.port}`);
     await one.ledger.close();
@@ -266,7 +266,7 @@ describe('an answer that is not to be believed', () => {
     ]),
   ];
 
-  test.each(claims)('attack: %s to a claim', async (_what, answer) => {
+  test.each(claims)('attack: %s as the answer to a claim', async (_what, answer) => {
     let calls = 0;
     const ledger = await remote(async () => {
       calls++;
@@ -278,7 +278,7 @@ describe('an answer that is not to be believed', () => {
     expect(calls).toBe(1);
   });
 
-  test('attack: the answer about another charge, to whatever is asked', async () => {
+  test('attack: an answer about another charge, to whatever is asked', async () => {
     const other = { ...wire({ id: 'chg_other', payment: { ...what.payment, payer: address(9) } }) };
     const found = await remote(async () => json({ data: [other] }));
     await expect(found.find(what.payment)).rejects.toThrow(/another charge/);

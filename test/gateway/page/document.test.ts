@@ -77,7 +77,7 @@ function dataOf(body: string): PageData {
 const sha256 = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 describe('its head', () => {
-  test('behaviour: keeps it out of every cache, frame and referrer', () => {
+  test('behaviour: the headers of the page keep it out of every cache, frame and referrer', () => {
     const { header } = show(offerOf(BASE_SEPOLIA));
     expect(header('content-type')).toBe('text/html; charset=utf-8');
     expect(header('cache-control')).toBe('no-store');
@@ -89,7 +89,7 @@ describe('its head', () => {
     expect(header('tollgate-reason')).toBe('payment_required');
   });
 
-  test('behaviour: its policy lets run what stands in it, by hash, and nothing else', () => {
+  test('behaviour: the policy of the page lets its own scripts and styles run, by hash, and nothing else', () => {
     const { body, header } = show(offerOf(BASE_SEPOLIA), { accent: '#00aa55' });
     const [, style = ''] = /<style>(.*?)<\/style>/s.exec(body) ?? [];
     const scripts = [...body.matchAll(/<script>(.*?)<\/script>/gs)].map((match) => match[1] ?? '');
@@ -107,13 +107,13 @@ describe('its head', () => {
     ['#000000', '#fff'],
     ['#757575', '#fff'],
     ['#767676', '#000'],
-  ])('behaviour: text on %s is %s', (accent, text) => {
+  ])('behaviour: text on the accent %s is %s', (accent, text) => {
     expect(show(offerOf(BASE_SEPOLIA), { accent }).body).toContain(`--accent:${accent};--on-accent:${text}`);
   });
 });
 
 describe('what it says', () => {
-  test('behaviour: what is asked for, the price, each way with its network, and to whom', () => {
+  test('behaviour: the page says what is asked for, the price, each way with its network, and who is paid', () => {
     const offer = offerOf(BASE_SEPOLIA, { description: 'The report of a quarter' });
     const { body } = show(offer);
     expect(body).toContain('<html lang="en">');
@@ -128,7 +128,7 @@ describe('what it says', () => {
     expect(body).toContain(`URL=<span data-url="sh">'https://api.example.com/reports/q3'</span>\ncurl -i "$URL"`);
   });
 
-  test('behaviour: a way that no wallet of a browser pays has words, and no chain for one', () => {
+  test('behaviour: a way that no wallet of a browser pays has words on the page, and no chain for a wallet', () => {
     const offer = offerOf(SOLANA);
     const { body } = show(offer);
     expect(body).toContain('<strong>0.10 USDC</strong> on Solana</p>');
@@ -137,7 +137,7 @@ describe('what it says', () => {
     expect(dataOf(body).ways).toEqual([]);
   });
 
-  test('behaviour: several ways stand in the order of the 402', () => {
+  test('behaviour: several ways stand on the page in the order of the 402', () => {
     const ways = [...SOLANA.ways, ...BASE_SEPOLIA.ways];
     const { body } = show(offerOf({ ...BASE_SEPOLIA, ways }));
     expect(dataOf(body).ways.map(({ chainName }) => chainName)).toEqual(['Base Sepolia']);
@@ -146,19 +146,19 @@ describe('what it says', () => {
     expect(body).not.toContain('no real money');
   });
 
-  test('behaviour: an unknown network and token are named as they are written', () => {
+  test('behaviour: an unknown network and token are named on the page as they are written', () => {
     const asset = '0x2222222222222222222222222222222222222222';
     const { body } = show(offerOf(receiverOf({ network: 'eip155:31337', networkName: 'eip155:31337', asset })));
     expect(dataOf(body).ways[0]).toMatchObject({ chainName: 'eip155:31337', symbol: '0x2222...2222', testnet: false });
     expect(dataOf(body).ways[0]?.explorer).toBeUndefined();
   });
 
-  test('behaviour: when money is charged follows the receiver', () => {
+  test('behaviour: the page says that money is charged when the receiver settles it', () => {
     expect(show(offerOf(BASE_SEPOLIA)).body).toContain('when the service begins to answer with success');
     expect(show(offerOf(receiverOf({ settle: 'before_forward' }))).body).toContain('The money moves first');
   });
 
-  test('behaviour: name, logo and links of the configuration', () => {
+  test('behaviour: the page shows the name, logo and links of the configuration', () => {
     const links = {
       support: 'mailto:help@example.com',
       termsUrl: 'https://e.com/t?a=1&b=2',
@@ -175,7 +175,7 @@ describe('what it says', () => {
     expect(body).toContain('<a href="https://e.com/t?a=1&#38;b=2" rel="noreferrer">Terms</a>');
   });
 
-  test('refuses: to say what the 402 does not', () => {
+  test('refuses: to say on the page more than the 402 says', () => {
     const secret = {
       facilitators: [
         {
@@ -199,7 +199,7 @@ describe('what it says', () => {
 describe('hostile text', () => {
   const EVIL = `</script><script>alert(1)</script><!-- " ' & \u2028\u0000 é`;
 
-  test('refuses: markup in what a route and the configuration say', () => {
+  test('refuses: markup in the texts of a route and of the configuration', () => {
     const { body } = show(offerOf(BASE_SEPOLIA, { description: EVIL }), { name: EVIL, support: `mailto:${EVIL}` });
     expect(body.match(/<script/g)).toHaveLength(2);
     expect(body).not.toContain('<!--');

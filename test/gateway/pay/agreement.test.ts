@@ -39,7 +39,7 @@ function agree(current: Offer, at: number, quoted?: Offer) {
   return { amount: agreed.terms.amount, quoted: agreed.quote !== undefined };
 }
 
-test('behaviour: each way has its own amount of one price', () => {
+test('behaviour: one price has an amount of its own in each way', () => {
   const now = offerOf('0.5');
   expect([0, 1, 2].map((at) => agree(now, at))).toMatchObject([
     { amount: 500_000n },

@@ -33,7 +33,7 @@ function stage(): ReturnType<typeof createChargeLog> & {
 }
 
 describe('metrics of charges', () => {
-  it('behaviour: money is summed for each network, and settlements are counted so', async () => {
+  it('behaviour: money is summed for each network, and settlements are counted for each as well', async () => {
     const { changed, series } = stage();
     for (const claim of [claimOf(1), abroad(claimOf(2)), abroad(claimOf(3, { amount: 1n }))])
       changed(settledOf(claim), 'settled');
@@ -47,7 +47,7 @@ describe('metrics of charges', () => {
     ]);
   });
 
-  it('behaviour: where no way was chosen the network is none', async () => {
+  it('behaviour: a payment that chose no way is counted under no network', async () => {
     const { counted, series } = stage();
     counted(ROUTE_ID, 'refused', undefined);
     counted(ROUTE_ID, 'refused', NETWORK);

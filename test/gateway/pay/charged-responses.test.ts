@@ -15,15 +15,18 @@ const own = ownAuthorities({
 const nothingSaid = ownAuthorities({ publicUrl: undefined, hosts: [], upstream });
 
 describe('by status', () => {
-  it.each([101, 200, 201, 204, 206, 299, 304])('behaviour: %i is charged', (status) => {
+  it.each([101, 200, 201, 204, 206, 299, 304])('behaviour: a response of %i is charged', (status) => {
     expect(isCharged(status, [], own)).toBe(true);
   });
-  it('attack: 304 is charged, also where it says that it leads to this API', () => {
+  it('attack: a response of 304 is charged, also if it says that it leads to this API', () => {
     expect(isCharged(304, ['Location', '/login'], own)).toBe(true);
   });
-  it.each([400, 401, 404, 410, 412, 416, 422, 429, 500, 502, 503])('behaviour: %i is not', (status) => {
-    expect(isCharged(status, ['Location', 'https://elsewhere.example/'], own)).toBe(false);
-  });
+  it.each([400, 401, 404, 410, 412, 416, 422, 429, 500, 502, 503])(
+    'behaviour: a response of %i is not charged',
+    (status) => {
+      expect(isCharged(status, ['Location', 'https://elsewhere.example/'], own)).toBe(false);
+    },
+  );
 });
 
 /** Stays with nothing configured as well. */
@@ -91,19 +94,19 @@ const AWAY = [
 ];
 
 describe('a redirect', () => {
-  it.each(WITHOUT_AUTHORITY)('behaviour: %j stays and is free', (location) => {
+  it.each(WITHOUT_AUTHORITY)('behaviour: a redirect to %j stays and is free', (location) => {
     expect(isCharged(302, ['Location', location], own)).toBe(false);
     expect(isCharged(302, ['location', location], nothingSaid)).toBe(false);
   });
-  it.each(OURS)('behaviour: %j is ours and free where that is configured', (location) => {
+  it.each(OURS)('behaviour: a redirect to %j is ours and free if that is configured', (location) => {
     expect(isCharged(307, ['LOCATION', location], own)).toBe(false);
     expect(isCharged(307, ['Location', location], nothingSaid)).toBe(true);
   });
-  it.each(AWAY)('attack: %j leads away and is charged', (location) => {
+  it.each(AWAY)('attack: a redirect to %j leads away and is charged', (location) => {
     expect(isCharged(302, ['Location', location], own)).toBe(true);
     expect(isCharged(302, ['Location', location], nothingSaid)).toBe(true);
   });
-  it('attack: none, or two of them, cannot be judged and is charged', () => {
+  it('attack: a redirect that names no place, or two of them, cannot be judged and is charged', () => {
     expect(isCharged(302, ['Content-Type', 'location'], own)).toBe(true);
     expect(isCharged(301, ['Location', '/a', 'location', '/b'], own)).toBe(true);
     expect(isCharged(300, [], own)).toBe(true);

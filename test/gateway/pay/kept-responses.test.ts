@@ -41,7 +41,7 @@ function stage(maxBytes?: number): {
   };
 }
 
-it('behaviour: it comes back as it was, but for what a replay has of its own', () => {
+it('behaviour: a kept response comes back as it was, but for what a replay has of its own', () => {
   const { replays, keep } = stage();
   replays.remember(KEY, keep('hello'), OF);
   expect(replays.find(KEY)).toEqual({
@@ -50,14 +50,14 @@ it('behaviour: it comes back as it was, but for what a replay has of its own', (
   });
 });
 
-it('attack: nobody else gets it, and its payer nothing else for it', () => {
+it('attack: nobody else gets a kept response, and its payer gets it for nothing else', () => {
   const { replays, keep } = stage();
   replays.remember(KEY, keep('hello'), OF);
   for (const other of [{ credentialSha256: 'b' }, { method: 'HEAD' }, { targetSha256: '/y' }])
     expect(replays.find({ ...KEY, ...other })).toBeUndefined();
 });
 
-it('behaviour: for 60 s, each from its own last byte, and one timer waits for all of them', () => {
+it('behaviour: responses are kept for 60 s, each from its own last byte, and one timer waits for all of them', () => {
   const { memory, replays, keep, pass, timers } = stage(4_000);
   replays.remember(KEY, keep('one'), OF);
   pass(20_000);
@@ -76,7 +76,7 @@ it('behaviour: for 60 s, each from its own last byte, and one timer waits for al
   expect(memory.take(4_000)).toBe(true);
 });
 
-it('refuses: a body over the limit, and what the process has no room for', () => {
+it('refuses: to keep a body over the limit, and one that the process has no room for', () => {
   const { memory, keep } = stage(4_000);
   expect([keep('12345', 5).isKept, keep('123456', 5).isKept]).toEqual([true, false]);
   expect(keep('x').isKept).toBe(true);
@@ -84,7 +84,7 @@ it('refuses: a body over the limit, and what the process has no room for', () =>
   expect(memory.take(2_100)).toBe(false);
 });
 
-it('behaviour: dropping gives its bytes back, once', () => {
+it('behaviour: a kept response that is dropped gives its bytes back, once', () => {
   const { memory, keep } = stage(4_000);
   const kept = keep('hello');
   kept.drop();

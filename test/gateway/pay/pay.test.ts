@@ -44,7 +44,7 @@ function gate<T>(): { readonly open: (value: T) => void; readonly promise: Promi
 }
 
 describe('a facilitator that carries nothing out', () => {
-  it('behaviour: a POST is released and told when to come back, and nothing is sent until it does', async () => {
+  it('behaviour: a POST that the facilitator does not carry out is released and told when to come back, and nothing is sent until it does', async () => {
     const stage = createPayStage({ settle: (calls) => (calls === 1 ? NOT_CARRIED_OUT : settled()) });
     expect(told(await stage.pay({ method: 'POST' }))).toEqual([503, 'facilitator_unavailable', 13]);
     expect(stage.charges().map(({ state }) => state)).toEqual(['released']);
@@ -55,7 +55,7 @@ describe('a facilitator that carries nothing out', () => {
     expect([stage.settleCalls(), stage.charges()[0]?.state]).toEqual([2, 'settled']);
   });
 
-  it('attack: whose upstream ran for it settles first from then on', async () => {
+  it('attack: a payer whose upstream ran for a settlement that was not carried out settles first from then on', async () => {
     const stage = createPayStage({ settle: () => NOT_CARRIED_OUT });
     const paid = forwarded(await stage.pay({ nonce: 1 }));
     expect(await paid.beforeResponse(OK)).toMatchObject({ kind: 'replace', response: { status: 503 } });
@@ -65,7 +65,7 @@ describe('a facilitator that carries nothing out', () => {
 });
 
 describe('a client that leaves', () => {
-  it('behaviour: while its payment is verified: nothing is claimed', async () => {
+  it('behaviour: a client that leaves while its payment is verified claims nothing', async () => {
     const verified = gate<Verification>();
     const stage = createPayStage({ verify: () => verified.promise });
     const outcome = stage.pay({ method: 'POST' });
@@ -76,18 +76,21 @@ describe('a client that leaves', () => {
     expect([stage.charges(), stage.settleCalls()]).toEqual([[], 0]);
   });
 
-  it.each(['GET', 'POST'])('behaviour: before settle is sent for a %s: released, nothing sent', async (method) => {
-    // It leaves while the claim is on its way to the disk.
-    const stage = createPayStage({ claimed: () => (method === 'POST' ? stage.leave() : undefined) });
-    const outcome = await stage.pay({ method });
-    if (method === 'GET') {
-      stage.leave();
-      expect(await forwarded(outcome).beforeResponse(OK)).toMatchObject({ kind: 'replace' });
-    } else expect(outcome.kind).toBe('gone');
-    expect([stage.charges().map(({ state }) => state), stage.settleCalls()]).toEqual([['released'], 0]);
-  });
+  it.each(['GET', 'POST'])(
+    'behaviour: a client that leaves before settle is sent for a %s has its claim released, and nothing is sent',
+    async (method) => {
+      // It leaves while the claim is on its way to the disk.
+      const stage = createPayStage({ claimed: () => (method === 'POST' ? stage.leave() : undefined) });
+      const outcome = await stage.pay({ method });
+      if (method === 'GET') {
+        stage.leave();
+        expect(await forwarded(outcome).beforeResponse(OK)).toMatchObject({ kind: 'replace' });
+      } else expect(outcome.kind).toBe('gone');
+      expect([stage.charges().map(({ state }) => state), stage.settleCalls()]).toEqual([['released'], 0]);
+    },
+  );
 
-  it('behaviour: after it was settled: it waits for its payer, and counts as no asking', async () => {
+  it('behaviour: a payment whose client left after it was settled waits for its payer, and counts as no asking', async () => {
     const stage = createPayStage();
     forwarded(await stage.pay({ method: 'POST' })).done({ kind: 'not_sent' });
     await stage.pass(0);
@@ -96,7 +99,7 @@ describe('a client that leaves', () => {
     expect(stage.settleCalls()).toBe(1);
   });
 
-  it('behaviour: in the middle of its upload, once: no failure of the upstream', async () => {
+  it('behaviour: a client that leaves in the middle of its upload, once, is no failure of the upstream', async () => {
     const stage = createPayStage();
     const gone = { kind: 'client_gone', status: undefined, headSent: false, failed: true, kept: undefined } as const;
     for (let i = 0; i < 2; i++) {
@@ -108,7 +111,7 @@ describe('a client that leaves', () => {
 });
 
 describe('a ledger that is away', () => {
-  it('behaviour: a free response does not wait for the release', async () => {
+  it('behaviour: a free response does not wait for the release while the ledger is away', async () => {
     const stage = createPayStage();
     const paid = forwarded(await stage.pay());
     stage.away('reject');
@@ -143,7 +146,7 @@ describe('a ledger that is away', () => {
     expect(stage.charges()).toEqual([]);
   });
 
-  it('behaviour: before settle is sent for a GET: nothing is sent, and it is released in the end', async () => {
+  it('behaviour: a GET whose ledger is away before settle is sent: nothing is sent, and it is released in the end', async () => {
     const stage = createPayStage();
     const paid = forwarded(await stage.pay());
     stage.away('do_and_reject');
@@ -153,7 +156,7 @@ describe('a ledger that is away', () => {
     expect([stage.charges()[0]?.state, stage.settleCalls()]).toEqual(['released', 0]);
   });
 
-  it('behaviour: after settle was sent: the settlement is booked as soon as it answers', async () => {
+  it('behaviour: a settlement that was sent before the ledger was away is booked as soon as the ledger answers', async () => {
     const stage = createPayStage({
       settle: () => {
         stage.away('reject');
@@ -171,7 +174,7 @@ describe('a ledger that is away', () => {
 
 describe('the charge log', () => {
   it.each(['reject', 'do_and_reject'] as const)(
-    'behaviour: is told of a settlement once, where the ledger was away (%s) when it was written',
+    'behaviour: the charge log is told of a settlement once, although the ledger was away (%s) when it was written',
     async (away) => {
       const stage = createPayStage({
         settle: () => {
@@ -193,7 +196,7 @@ describe('the charge log', () => {
 describe('how a payment ended is counted', () => {
   const { network } = WAY;
 
-  it('behaviour: under the network that it was paid on, or would have been', async () => {
+  it('behaviour: the end of a payment is counted under the network that it was paid on, or would have been', async () => {
     const stage = createPayStage({ settle: (calls) => (calls === 1 ? NOT_CARRIED_OUT : settled()) });
     await stage.pay({ method: 'POST' });
     const paid = forwarded(await stage.pay({ method: 'POST' }));
@@ -207,7 +210,7 @@ describe('how a payment ended is counted', () => {
     expect(stage.counts).toEqual(ends.map((end) => `${end} ${network}`));
   });
 
-  it('behaviour: under none if it names no way that is offered', async () => {
+  it('behaviour: the end of a payment that names no offered way is counted under no network', async () => {
     const stage = createPayStage();
     expect(answered(await stage.pay({ network: 'eip155:999' })).response.status).toBe(402);
     stage.away('reject');
@@ -215,7 +218,7 @@ describe('how a payment ended is counted', () => {
     expect(stage.counts).toEqual(['refused none', 'unavailable none']);
   });
 
-  it('behaviour: under its own if the ledger knows it, though its way is offered no more', async () => {
+  it('behaviour: the end of a payment that the ledger knows is counted under its network, though its way is offered no more', async () => {
     const stage = createPayStage();
     forwarded(await stage.pay({ method: 'POST' })).done({
       kind: 'delivered',
@@ -230,7 +233,7 @@ describe('how a payment ended is counted', () => {
 });
 
 describe('a settlement of unknown end', () => {
-  it('behaviour: says until when, and nobody settles it but its payer', async () => {
+  it('behaviour: a settlement of unknown end says until when, and nobody settles it but its payer', async () => {
     const stage = createPayStage({ settle: unknown });
     const outcome = await stage.pay({ method: 'POST', validForSeconds: 300 });
     expect(told(outcome)).toEqual([503, 'settlement_unknown', 1]);
@@ -268,7 +271,7 @@ describe('a settlement of unknown end', () => {
     expect([response.status, response.body.toString(), reason]).toEqual([201, 'made', 'replayed']);
   });
 
-  it('behaviour: its payer settles it again, and is told to wait longer each time', async () => {
+  it('behaviour: a settlement of unknown end is settled again by its payer, who is told to wait longer each time', async () => {
     const stage = createPayStage({ settle: (calls) => (calls < 4 ? unknown() : settled()) });
     const waits: unknown[] = [];
     for (let i = 0; i < 3; i++) waits.push(told(await stage.pay({ method: 'POST' }))[2]);
@@ -277,7 +280,7 @@ describe('a settlement of unknown end', () => {
     expect([stage.settleCalls(), stage.charges()[0]?.state]).toEqual([4, 'settled']);
   });
 
-  it('behaviour: what the chain proves is served at once, also if nobody could pay for the route now', async () => {
+  it('behaviour: a payment that the chain proves is served at once, also if nobody could pay for the route now', async () => {
     const proof = { transaction: TRANSFER, logIndex: 1, amount: 100_000n, payer: `0x${'a'.repeat(40)}` };
     const stage = createPayStage({ settle: unknown, look: () => ({ kind: 'proven', proof }) });
     await stage.pay({ method: 'POST' });
@@ -290,7 +293,7 @@ describe('a settlement of unknown end', () => {
     expect([grantedBy(stage, paid)?.proof?.transaction, stage.settleCalls()]).toEqual([TRANSFER, 1]);
   });
 
-  it('attack: what is used up and not proven is not settled again, and what can never pay is over', async () => {
+  it('attack: a payment that is used up and not proven is not settled again, and one that can never pay is over', async () => {
     let look: 'used' | 'impossible' = 'used';
     const stage = createPayStage({
       settle: unknown,
@@ -336,7 +339,7 @@ describe('a released payment that is used up', () => {
     ['served where the chain proves that it was paid to us', { kind: 'proven', proof }, undefined],
     ['of unknown end where nothing is proven yet', { kind: 'open', used: true, search: null }, 'settlement_unknown'],
     ['over where it paid somebody else', { kind: 'impossible', reason: 'elsewhere' }, 'payment_already_used'],
-  ] as const)('behaviour: is %s', async (_what, seen, reason) => {
+  ] as const)('behaviour: a released payment that is used up is %s', async (_what, seen, reason) => {
     let calls = 0;
     const stage = createPayStage({
       verify: () => (++calls === 1 ? { kind: 'valid', payer: '' } : USED),
@@ -355,7 +358,7 @@ describe('a released payment that is used up', () => {
 });
 
 describe('a lease', () => {
-  it('behaviour: is renewed while a settlement takes 75 s', async () => {
+  it('behaviour: a lease is renewed while a settlement takes 75 s', async () => {
     const settling = gate<Settlement>();
     const stage = createPayStage({ settle: () => settling.promise });
     const first = stage.pay({ method: 'POST' });
@@ -368,7 +371,7 @@ describe('a lease', () => {
     expect([stage.settleCalls(), stage.charges()[0]?.state]).toEqual([1, 'settled']);
   });
 
-  it('behaviour: is renewed while the upstream takes its time, before and after the settlement', async () => {
+  it('behaviour: a lease is renewed while the upstream takes its time, before and after the settlement', async () => {
     const stage = createPayStage();
     const paid = forwarded(await stage.pay());
     await stage.pass(59_000);
@@ -381,7 +384,7 @@ describe('a lease', () => {
     expect(stage.charges()[0]?.state).toBe('delivered');
   });
 
-  it('behaviour: is renewed while a kept response goes to a client that reads slowly', async () => {
+  it('behaviour: a lease is renewed while a kept response goes to a client that reads slowly', async () => {
     const stage = createPayStage();
     const kept = new KeptResponse(createResponseMemory(), 100);
     kept.begin(201, []);
@@ -422,14 +425,14 @@ describe('a process that stood still for longer than its lease', () => {
     return { seen, stage };
   };
 
-  it('attack: forwards nothing after the settlement if another request took it over', async () => {
+  it('attack: a process that stood still forwards nothing after the settlement if another request took it over', async () => {
     const { seen, stage } = stoppedAt('settled', { method: 'POST' });
     const first = await stage.pay({ method: 'POST' });
     forwarded(seen.outcome ?? first);
     expect(told(first).slice(0, 2)).toEqual([409, 'payment_in_use']);
   });
 
-  it('attack: gives no answer that it settled for and had none of yet', async () => {
+  it('attack: a process that stood still gives no answer that it settled for and had none of yet', async () => {
     const { seen, stage } = stoppedAt('settled', {});
     const paid = forwarded(await stage.pay());
     const verdict = await paid.beforeResponse(OK);
@@ -440,7 +443,7 @@ describe('a process that stood still for longer than its lease', () => {
     expect(stage.charges()[0]?.undelivered).toBe('process_died');
   });
 
-  it('attack: gives no answer to what it forwarded before', async () => {
+  it('attack: a process that stood still gives no answer to a request that it forwarded before', async () => {
     const stage = createPayStage();
     const paid = forwarded(await stage.pay({ method: 'POST' }));
     stage.standStill(LONGER_MS);
@@ -449,7 +452,7 @@ describe('a process that stood still for longer than its lease', () => {
     expect((await other.beforeResponse(OK)).kind).toBe('stream');
   });
 
-  it('attack: replays no kept answer that another request replays', async () => {
+  it('attack: a process that stood still replays no kept answer that another request replays', async () => {
     const { seen, stage } = stoppedAt('redeem_started', { method: 'POST' });
     const kept = new KeptResponse(createResponseMemory(), 100);
     kept.begin(201, []);
@@ -469,7 +472,7 @@ describe('a process that stood still for longer than its lease', () => {
     expect(told(late).slice(0, 2)).toEqual([409, 'payment_in_use']);
   });
 
-  it('attack: forwards nothing for a claim that another request has by now', async () => {
+  it('attack: a process that stood still forwards nothing for a claim that another request has by now', async () => {
     const seen: { outcome?: Outcome } = {};
     const stage: PayStage = createPayStage({
       claimed: async () => {
@@ -484,7 +487,7 @@ describe('a process that stood still for longer than its lease', () => {
     expect(told(first).slice(0, 2)).toEqual([409, 'payment_in_use']);
   });
 
-  it('attack: holds nothing that the ledger says another process has', async () => {
+  it('attack: a process that stood still holds nothing that the ledger says another process has', async () => {
     let now = 0;
     const leases = createLeases({
       ledger: { run: 'this', renew: async () => [] },
@@ -496,7 +499,7 @@ describe('a process that stood still for longer than its lease', () => {
     expect(await lease.holds()).toBe(false);
   });
 
-  it('behaviour: goes on if nobody came meanwhile', async () => {
+  it('behaviour: a process that stood still goes on if nobody came meanwhile', async () => {
     const stage = createPayStage();
     const paid = forwarded(await stage.pay({ method: 'POST' }));
     stage.standStill(LONGER_MS);
@@ -504,7 +507,7 @@ describe('a process that stood still for longer than its lease', () => {
     expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([409, 'payment_in_use']);
   });
 
-  it('behaviour: goes on while the ledger is away and its lease runs, and not after it', async () => {
+  it('behaviour: a process that stood still goes on while the ledger is away and its lease runs, and not after it', async () => {
     const stage = createPayStage();
     const paid = forwarded(await stage.pay({ method: 'POST' }));
     stage.away('reject');
@@ -518,7 +521,7 @@ describe('a process that stood still for longer than its lease', () => {
 describe('the reconciler', () => {
   const proof = { transaction: TRANSFER, logIndex: 1, amount: 100_000n, payer: `0x${'a'.repeat(40)}` };
 
-  it('behaviour: looks after 1 s, 2 s, 4 s ... 5 minutes, and after a day every hour', async () => {
+  it('behaviour: the reconciler looks after 1 s, 2 s, 4 s ... 5 minutes, and after a day every hour', async () => {
     const stage = createPayStage({ settle: unknown });
     await stage.pay({ method: 'POST' });
     const waits: number[] = [];
@@ -545,7 +548,7 @@ describe('the reconciler', () => {
     expect(stage.settleCalls()).toBe(1);
   });
 
-  it('behaviour: a look that takes long delays no other', async () => {
+  it('behaviour: a look of the reconciler that takes long delays no other', async () => {
     const slow = gate<Look>();
     const stage = createPayStage({
       settle: unknown,
@@ -585,7 +588,7 @@ describe('the reconciler', () => {
 
   const USED_UP = { kind: 'open', used: true } as const;
 
-  it('behaviour: what a look of its payer searched is kept, and the next look goes on from there', async () => {
+  it('behaviour: a search that a look of the payer made is kept, and the next look goes on from there', async () => {
     const stage = createPayStage({
       settle: unknown,
       look: (_unique, { search }) => ({
@@ -644,7 +647,7 @@ describe('the reconciler', () => {
     expect(grantedBy(stage, forwarded(await again))?.state).toBe('settled');
   });
 
-  it('behaviour: what was searched of a payment that is not used up is kept before it is settled again', async () => {
+  it('behaviour: a search for a payment that is not used up is kept before the payment is settled again', async () => {
     const paying = gate<Settlement>();
     const stage = createPayStage({
       settle: (calls) => (calls === 1 ? unknown() : paying.promise),
@@ -659,7 +662,7 @@ describe('the reconciler', () => {
     expect(stage.charges()[0]).toMatchObject({ owner: null, search: { next: '900' } });
   });
 
-  it('attack: whose upstream ran for a payment that the chain says was cancelled settles first from then on', async () => {
+  it('attack: a payer whose upstream ran for a payment that the chain says was cancelled settles first from then on', async () => {
     const stage = createPayStage({
       settle: unknown,
       look: () => ({ kind: 'impossible', reason: 'authorization_cancelled' }),
@@ -671,7 +674,7 @@ describe('the reconciler', () => {
     expect(told(await stage.pay({ nonce: 2 })).slice(0, 2)).toEqual([503, 'settlement_unknown']);
   });
 
-  it('attack: its payer, who comes while it looks, is not in its way, nor it in theirs', async () => {
+  it('attack: a payer who comes while the reconciler looks is not in its way, nor it in theirs', async () => {
     const slow = gate<Look>();
     let looks = 0;
     const stage = createPayStage({

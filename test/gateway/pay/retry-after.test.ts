@@ -22,6 +22,6 @@ test.each([
   ['its end', 0, 2],
   ['a lease that is over', -5_000, 2],
   ['a charge that is not known', undefined, 2],
-])('behaviour: %s', (_what, restMs, seconds) => {
+])('behaviour: a payer whose payment is in use is told when to come back: %s', (_what, restMs, seconds) => {
   expect(retryAfter(restMs)).toBe(seconds);
 });

@@ -27,9 +27,9 @@ describe('what the request says', () => {
     ['POST', 'before_forward'],
     ['PUT', 'before_forward'],
     ['DELETE', 'before_forward'],
-  ])('behaviour: %s settles %s', (method, mode) => expect(stage().mode({ method })).toBe(mode));
+  ])('behaviour: a %s is settled %s', (method, mode) => expect(stage().mode({ method })).toBe(mode));
 
-  it('behaviour: what is configured wins', () => {
+  it('behaviour: a mode that is configured wins over the method', () => {
     expect(stage().mode({ wanted: 'before_forward' })).toBe('before_forward');
     expect(stage().mode({ wanted: 'before_response', method: 'POST' })).toBe('before_response');
   });
@@ -49,7 +49,7 @@ describe('what the request says', () => {
 });
 
 describe('what the payer did', () => {
-  it('attack: whose upstream ran for nothing settles first for an hour', () => {
+  it('attack: a payer whose upstream ran for nothing settles first for an hour', () => {
     const { modes, mode, pass } = stage();
     modes.ranUnpaid('a');
     expect([mode(), mode({ payer: 'b' })]).toEqual(['before_forward', 'before_response']);
@@ -59,7 +59,7 @@ describe('what the payer did', () => {
     expect(mode()).toBe('before_response');
   });
 
-  it('attack: who leaves three times before the status line settles first for an hour', () => {
+  it('attack: a payer who leaves three times before the status line settles first for an hour', () => {
     const { modes, mode, pass } = stage();
     modes.leftEarly('a');
     modes.leftEarly('a');
@@ -72,7 +72,7 @@ describe('what the payer did', () => {
     expect(mode()).toBe('before_response');
   });
 
-  it('behaviour: as many payers are remembered as were asked for, the last ones', () => {
+  it('behaviour: the last payers are remembered, as many as were asked for', () => {
     const { modes, mode } = stage(2);
     for (const payer of ['a', 'b', 'c']) modes.ranUnpaid(payer);
     expect(['a', 'b', 'c'].map((payer) => mode({ payer }))).toEqual([

@@ -43,7 +43,7 @@ async function fail(stage: PayStage, outcome: Outcome, end: End): Promise<Return
 const post = (stage: PayStage, rest: object = {}): Promise<Outcome> => stage.pay({ method: 'POST', ...rest });
 
 describe('no connection to the upstream can be had', () => {
-  it('behaviour: nothing is settled, the claim is released, and 502 says that nothing was charged', async () => {
+  it('behaviour: a payment whose upstream cannot be reached is not settled, its claim is released, and 502 says that nothing was charged', async () => {
     const stage = createPayStage({ connect: () => AWAY });
     const first = told(await post(stage));
     expect(first).toMatchObject({ status: 502, code: 'upstream_unreachable', charged: false });
@@ -53,7 +53,7 @@ describe('no connection to the upstream can be had', () => {
     expect([stage.settleCalls(), stage.charges().map(({ state }) => state)]).toEqual([0, ['released']]);
   });
 
-  it('attack: a client that repeats a hundred times without pauses is charged and served once when it is back', async () => {
+  it('attack: a client that repeats a hundred times without pauses is charged and served once when the upstream is back', async () => {
     const stage = createPayStage({ connect: (calls) => (calls <= 100 ? AWAY : undefined) });
     for (let i = 0; i < 100; i++) expect(told(await post(stage))).toMatchObject({ status: 502, charged: false });
     forwarded(await post(stage));
@@ -69,7 +69,7 @@ describe('no connection to the upstream can be had', () => {
     expect(stage.charges()[0]).toMatchObject({ state: 'released', claims: 1 });
   });
 
-  it('behaviour: one for which an earlier settlement has no known end stays unknown, and nothing is sent', async () => {
+  it('behaviour: a payment whose earlier settlement has no known end stays unknown if the upstream is away, and nothing is sent', async () => {
     const stage = createPayStage({
       settle: (calls) => (calls === 1 ? unknown() : settled()),
       connect: (calls) => (calls === 1 ? undefined : AWAY),
@@ -86,7 +86,7 @@ describe('no connection to the upstream can be had', () => {
     ]);
   });
 
-  it('behaviour: what was settled before stays as it is, and the answer waits for its payer', async () => {
+  it('behaviour: a payment that was settled before stays settled if the upstream is away, and the answer waits for its payer', async () => {
     const stage = createPayStage({ connect: (calls) => (calls === 2 ? AWAY : undefined) });
     await fail(stage, await post(stage), failed(false));
     const before = stage.charges()[0];
@@ -112,7 +112,7 @@ describe('the upstream fails after the money moved', () => {
     expect(stage.charges()[0]).toMatchObject({ asks: { all: 0, afterFailure: 0 }, askAt: null });
   });
 
-  it('behaviour: who leaves before a byte of the request left takes no ask with it', async () => {
+  it('behaviour: a client who leaves before a byte of the request left takes no ask with it', async () => {
     const stage = createPayStage();
     const gone = { kind: 'client_gone', status: undefined, headSent: false, failed: true, kept: undefined } as const;
     forwarded(await post(stage)).done({ ...gone, upload: 'broken_off', asked: false });
@@ -120,7 +120,7 @@ describe('the upstream fails after the money moved', () => {
     expect(stage.charges()[0]).toMatchObject({ undelivered: null, asks: { all: 0 }, askAt: null });
   });
 
-  it('behaviour: the payer is told at once what was charged, with the receipt and when to come back', async () => {
+  it('behaviour: the payer of a failed request is told at once what was charged, with the receipt and when to come back', async () => {
     const stage = createPayStage();
     const end = await fail(stage, await post(stage), failed(true));
     expect(end).toMatchObject({
@@ -159,7 +159,7 @@ describe('the upstream fails after the money moved', () => {
     },
   );
 
-  it('behaviour: the pauses are 2 s, 10 s and a minute, then the charge is owed and says so', async () => {
+  it('behaviour: the pauses after failures are 2 s, 10 s and a minute, then the charge is owed and says so', async () => {
     const stage = createPayStage({ support: 'mailto:help@example.com' });
     for (const pause of [2, 10, 60]) {
       expect((await fail(stage, await post(stage), failed(true))).retryAfter).toBe(pause);
@@ -188,13 +188,13 @@ describe('where the money is', () => {
       { settle: () => ({ kind: 'not_carried_out', reason: 'x', retryAfterMs: undefined }) },
       { code: 'facilitator_unavailable', charged: false },
     ],
-    ['one without a known end', { settle: unknown }, { code: 'settlement_unknown', charged: 'unknown' }],
-  ])('behaviour: is said after %s', async (_, script, said) => {
+    ['a settlement without a known end', { settle: unknown }, { code: 'settlement_unknown', charged: 'unknown' }],
+  ])('behaviour: the payer is told if money moved after %s', async (_, script, said) => {
     const stage = createPayStage(script);
     expect(told(await post(stage))).toMatchObject({ ...said, charge_id: stage.charges()[0]?.id });
   });
 
-  it('behaviour: is said to who asks while another request delivers what was charged', async () => {
+  it('behaviour: who asks while another request delivers the charge is told that money moved', async () => {
     const stage = createPayStage();
     forwarded(await post(stage));
     const other = told(await post(stage));
@@ -202,7 +202,7 @@ describe('where the money is', () => {
     expect(other.headers).toEqual(expect.arrayContaining(['PAYMENT-RESPONSE', TRANSACTION]));
   });
 
-  it('behaviour: is said with 500 after a defect of ours, as the ledger has it', async () => {
+  it('behaviour: an answer of 500 after a defect of ours says if money moved, as the ledger has it', async () => {
     const stage = createPayStage({
       settle: () => {
         throw new TypeError('a defect');
@@ -217,7 +217,7 @@ describe('where the money is', () => {
     expect(told(await post(early))['charged']).toBeUndefined();
   });
 
-  it('behaviour: is said after a refund, which is owed no more', async () => {
+  it('behaviour: a payer who was refunded is told that the money moved and is owed no more', async () => {
     const stage = createPayStage();
     const gone = { kind: 'client_gone', status: undefined, headSent: false, failed: false, kept: undefined } as const;
     forwarded(await post(stage)).done({ ...gone, upload: 'whole', asked: true });
@@ -228,7 +228,7 @@ describe('where the money is', () => {
     expect(told(await post(stage))).toMatchObject({ code: 'already_paid', owed: false, charged: true });
   });
 
-  it('behaviour: is said although the ledger does not answer: the payer waits two seconds for it, not longer', async () => {
+  it('behaviour: the payer is told if money moved although the ledger does not answer: it waits two seconds for it, not longer', async () => {
     const stage = createPayStage();
     const paid = forwarded(await post(stage));
     stage.away('reject');

@@ -23,7 +23,7 @@ const neverAsked = () => {
 };
 
 describe('a payment that names no way', () => {
-  it('behaviour: is refused, and told what was expected', async () => {
+  it('behaviour: a payment that names no way is refused, and told what was expected', async () => {
     const stage = createPayStage({ read: (presented) => ({ ...presented, way: MISMATCH }), verify: neverAsked });
     const outcome = await stage.pay();
     expect(told(outcome)).toEqual([402, TOLD, TOLD]);
@@ -31,13 +31,13 @@ describe('a payment that names no way', () => {
     expect(stage.charges()).toEqual([]);
   });
 
-  it('behaviour: and not even so much that it could be known, as well', async () => {
+  it('behaviour: a payment that cannot even be read as far as to know it is refused, and told what was expected', async () => {
     const stage = createPayStage({ read: () => MISMATCH, verify: neverAsked });
     expect(told(await stage.pay())).toEqual([402, TOLD, TOLD]);
     expect(stage.charges()).toEqual([]);
   });
 
-  it('behaviour: is answered by the ledger where that knows it', async () => {
+  it('behaviour: a payment that names no way any more is answered by the ledger if that knows it', async () => {
     let isGone = false;
     const stage = createPayStage({
       read: (presented) => (isGone ? { ...presented, way: MISMATCH } : presented),
@@ -80,7 +80,7 @@ describe('a facilitator that is away', () => {
       { ways: [...RECEIVER.ways, ...OTHER.ways], isCallable: ({ network }) => network === WAY.network },
       HERE,
     ],
-  ])('behaviour: names %s', async (_, script, end) => {
+  ])('behaviour: the answer if a facilitator is away names %s', async (_, script, end) => {
     const stage = createPayStage({ ...script, verify: () => away });
     expect(detailOf(await stage.pay())).toBe(`The payment cannot be verified right now; nothing was charged. ${end}`);
     const settling = createPayStage({
@@ -93,7 +93,7 @@ describe('a facilitator that is away', () => {
   });
 });
 
-it('attack: what is told is at most 200 printable characters, whatever was configured', async () => {
+it('attack: the words that tell a payer what was expected are at most 200 printable characters, whatever was configured', async () => {
   const expected = `é\r\nX: y${'long '.repeat(100)}`;
   const stage = createPayStage({ read: () => ({ reason: 'way_mismatch', expected }) });
   const [, , header] = told(await stage.pay());

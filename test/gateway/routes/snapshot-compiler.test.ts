@@ -37,7 +37,7 @@ describe('a set from elsewhere', () => {
     },
   );
 
-  test('refuses: a set that is not valid, by name of the route; what was in force stays', async () => {
+  test('refuses: a route set that is not valid, by name of the route; the one that was in force stays', async () => {
     const current = createCurrent();
     const compiler = createCompiler(
       current,
@@ -69,7 +69,7 @@ describe('a change of a large set', () => {
     throw new Error('the whole set was asked for');
   };
 
-  test('behaviour: is in force when the call returns, without the rest of the set', async () => {
+  test('behaviour: a change of one route is in force when the call returns, without the rest of the set', async () => {
     const { current, compiler, first } = await start();
     const changed = { ...first, amount: '7' };
     expect(compiler.change({ kind: 'updated', revision: 2, route: changed }, never)).toBe(true);
@@ -85,9 +85,9 @@ describe('a change of a large set', () => {
   });
 
   test.each([
-    ['one that does not follow', (changed: Route) => ({ kind: 'updated', revision: 5, route: changed }) as const],
+    ['a change that does not follow', (changed: Route) => ({ kind: 'updated', revision: 5, route: changed }) as const],
     ['a reset', () => ({ kind: 'reset' }) as const],
-  ])('behaviour: %s is made from the whole set', async (_why, make) => {
+  ])('behaviour: the whole of a large set is compiled after %s', async (_why, make) => {
     const { current, compiler, routes, first } = await start();
     const changed = { ...first, amount: '7' };
     const whole = { registryId: 'A', revision: 5, routes: routes.with(0, changed) };
@@ -95,7 +95,7 @@ describe('a change of a large set', () => {
     expect([priceOf(current, '/old/0'), current.snapshot?.revision]).toEqual(['7', 5]);
   });
 
-  test('refuses: one that is not valid; what was in force stays', async () => {
+  test('refuses: a change that is not valid; the set that was in force stays', async () => {
     const { current, compiler, routes, first, lines } = await start();
     const bad = { ...first, amount: '0' };
     const whole = { registryId: 'A', revision: 2, routes: routes.with(0, bad) };

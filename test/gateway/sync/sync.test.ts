@@ -89,7 +89,7 @@ describe('polling', () => {
     }
   });
 
-  test('behaviour: one poll at a time; change events during a poll make one more after it, however many they are', async () => {
+  test('behaviour: there is one poll at a time; change events during a poll make one more after it, however many they are', async () => {
     const flight = Promise.withResolvers<FetchResult>();
     const { sync, source, time, patterns } = setUp(AWAY);
     source.answer = flight.promise;
@@ -121,7 +121,7 @@ describe('polling', () => {
     await sync.close();
   });
 
-  test('behaviour: back-off while the registry is away, from the interval up to two minutes, gone with the first answer', async () => {
+  test('behaviour: polls back off while the registry is away, from the interval up to two minutes, until the first answer', async () => {
     const { sync, source, time } = setUp(found('A', 1, ['GET /a']));
     await sync.start();
     await settle();
@@ -139,7 +139,7 @@ describe('polling', () => {
     await sync.close();
   });
 
-  test('behaviour: before the first set it tries from one second on, and as late as the registry asks for', async () => {
+  test('behaviour: polls before the first set come from one second on, and as late as the registry asks for', async () => {
     const { sync, source, time } = setUp(AWAY);
     await sync.start();
     await settle();
@@ -150,7 +150,7 @@ describe('polling', () => {
     await sync.close();
   });
 
-  test('behaviour: after a defect of its own the routes stay, and the next poll is taken', async () => {
+  test('behaviour: the routes stay after a defect of our own, and the next poll is taken', async () => {
     const { sync, source, time, patterns, said } = setUp(found('A', 1, ['GET /a']));
     await sync.start();
     await settle();
@@ -165,7 +165,7 @@ describe('polling', () => {
     await sync.close();
   });
 
-  test('behaviour: a failure is logged when it begins, not at every poll, and its end is logged', async () => {
+  test('behaviour: a poll that fails is logged when the failing begins, not every time, and its end is logged', async () => {
     const { sync, source, time, said } = setUp(found('A', 1, ['GET /a']));
     await sync.start();
     await settle();
@@ -180,7 +180,7 @@ describe('polling', () => {
 });
 
 describe('what is taken', () => {
-  test('refuses: an invalid set whole; the last good one stays and is what is asked with', async () => {
+  test('refuses: a set that is invalid, as a whole; the last good one stays and is what is asked with', async () => {
     const { sync, source, time, patterns, counted, said } = setUp(found('A', 1, ['GET /a']));
     await sync.start();
     await settle();
@@ -249,7 +249,7 @@ describe('what is taken', () => {
     await sync.close();
   });
 
-  test('behaviour: the same routes under a new revision are not compiled again', async () => {
+  test('behaviour: routes that are the same under a new revision are not compiled again', async () => {
     const first = found('A', 1, ['GET /a']);
     const { sync, source, time, current } = setUp(first);
     await sync.start();
@@ -264,7 +264,7 @@ describe('what is taken', () => {
 });
 
 describe('the snapshot file', () => {
-  test('behaviour: serves at once, is named with its age, and its revision guards against older answers', async () => {
+  test('behaviour: a snapshot file serves at once, is named with its age, and its revision guards against older answers', async () => {
     const { set } = found('A', 7, ['GET /kept']);
     const { sync, source, time, patterns } = setUp(AWAY, { stored: { set, savedAt: 1_800_000_000_000 - 3_600_000 } });
     await sync.start();
@@ -287,7 +287,7 @@ describe('the snapshot file', () => {
     await sync.close();
   });
 
-  test('behaviour: without one nothing is in force until the first sync; readiness says so, or that all is free', async () => {
+  test('behaviour: a start without a snapshot file has nothing in force until the first sync; readiness says so, or that all is free', async () => {
     const { sync, patterns, metrics } = setUp(AWAY);
     await sync.start();
     await settle();
@@ -358,7 +358,7 @@ describe('the event stream', () => {
     return { ...world, send: stream.send, endStream: stream.end, told, first: first.set, prices, end };
   };
 
-  test('behaviour: a change is in force when it is heard, and nothing is asked for it', async () => {
+  test('behaviour: a change on the stream is in force when it is heard, and nothing is asked for it', async () => {
     const { source, send, told, first, prices, counted, sync, kept, end } = await follow(['GET /a', 'GET /b']);
     const [a, b] = first.routes;
     if (a === undefined || b === undefined) throw new Error('no routes');
@@ -382,7 +382,7 @@ describe('the event stream', () => {
     await end();
   });
 
-  test('behaviour: a head that is ours confirms the routes; polls beside it ask which set there is', async () => {
+  test('behaviour: a head of the stream that is ours confirms the routes; polls beside it ask which set there is', async () => {
     const { source, send, told, time, sync, end } = await follow(['GET /a'], { pollIntervalMs: MINUTE });
     await time.advance(30_000);
     expect(sync.status().ageMs).toBe(30_000);
@@ -395,7 +395,7 @@ describe('the event stream', () => {
     await end();
   });
 
-  test('behaviour: after a break it goes on from the revision it has, and takes no whole set', async () => {
+  test('behaviour: a stream that broke off goes on from the revision it has, and takes no whole set', async () => {
     const { source, send, told, first, prices, time, sync, end, endStream } = await follow(['GET /a']);
     const [a] = first.routes;
     if (a === undefined) throw new Error('no route');
@@ -494,10 +494,10 @@ describe('the event stream', () => {
   test.each<[string, (told: Told) => string]>([
     ['a reset', () => 'event: reset\nid: 9\ndata: {"revision":9}\n\n'],
     ['a change that cannot be read', () => 'event: route.updated\nid: 8\ndata: {}\n\n'],
-    ['a change that cannot be: made twice', (told) => told.change('created', first(told))],
-    ['one of what is not there', (told) => told.change('updated', route('GET /other'))],
+    ['a route that is created twice', (told) => told.change('created', first(told))],
+    ['a change of a route that is not there', (told) => told.change('updated', route('GET /other'))],
     ['a price that is none', (told) => told.change('updated', { ...first(told), amount: '0' })],
-  ])('behaviour: after %s the whole set is taken, and followed from there', async (_what, event) => {
+  ])('behaviour: the whole set is taken after %s, and followed from there', async (_what, event) => {
     const { source, send, told, time, patterns, end } = await follow(['GET /a']);
     const second = fakeStream();
     source.streams = [second.opened];
@@ -556,7 +556,7 @@ describe('the event stream', () => {
     await end();
   });
 
-  test('behaviour: back from a snapshot file it resumes the stream, and asks for no set', async () => {
+  test('behaviour: a start from a snapshot file resumes the stream, and asks for no set', async () => {
     const { set } = found('A', 7, ['GET /kept']);
     const { sync, source, time, patterns } = setUp(
       { kind: 'named', registryId: 'A', revision: 8 },
@@ -619,7 +619,7 @@ describe('the event stream', () => {
     await sync.close();
   });
 
-  test('behaviour: where no stream is offered polling goes on, and it is asked for again much later', async () => {
+  test('behaviour: polling goes on if no stream is offered, and a stream is asked for again much later', async () => {
     const { sync, source, time } = setUp(found('A', 1, []));
     await sync.start();
     await time.advance(9 * MINUTE);
@@ -631,7 +631,7 @@ describe('the event stream', () => {
     await sync.close();
   });
 
-  test('behaviour: while streams are refused the whole set is polled, and a stream is tried when it may be', async () => {
+  test('behaviour: the whole set is polled while streams are refused, and a stream is tried when it may be', async () => {
     const { sync, source, time } = setUp(found('A', 1, []));
     source.streams = [{ kind: 'refused', reason: 'full', retryAfterMs: 60_000 }];
     await sync.start();

@@ -12,7 +12,7 @@ const BARE = { id: ID, route_pattern: '/reports/*', method: 'GET', amount: '0.10
 const read = (feed: unknown) => readFeed([Buffer.from(typeof feed === 'string' ? feed : JSON.stringify(feed))]);
 
 describe('routes of a feed', () => {
-  test('behaviour: the four fields that decide are enough; the rest has the defaults of the contract', async () => {
+  test('behaviour: a route of a feed needs four fields; the rest has the defaults of the contract', async () => {
     expect(await read([BARE])).toEqual({
       ok: true,
       routes: [
@@ -35,7 +35,7 @@ describe('routes of a feed', () => {
     });
   });
 
-  test('behaviour: null is the same as absent, unknown members are ignored, spellings are made one', async () => {
+  test('behaviour: null in a route is the same as absent, unknown members are ignored, spellings are made one', async () => {
     const nulls = { currency: null, status: null, allow_anonymous: null, name: null, source: null, created_at: null };
     const result = await read([
       { ...BARE, ...nulls, id: ID.toUpperCase(), method: 'get', plan: { tier: [1, { deep: '],[' }] }, __proto__: 1 },
@@ -57,7 +57,7 @@ describe('routes of a feed', () => {
     });
   });
 
-  test('behaviour: what only decorates a route is cut to size, not a reason to refuse the set', async () => {
+  test('behaviour: a field that only decorates a route is cut to size, and is no reason to refuse the set', async () => {
     const result = await read([
       {
         ...BARE,
@@ -81,7 +81,7 @@ describe('routes of a feed', () => {
     ['a status of its own', { status: 'archived' }, /status/],
     ['allow_anonymous as text', { allow_anonymous: 'no' }, /allow_anonymous/],
     ['a currency that is none', { currency: '€' }, /currency/],
-  ])('refuses: %s, and the whole feed with it', async (_what, fields, reason) => {
+  ])('refuses: a route with %s, and the whole feed with it', async (_what, fields, reason) => {
     const result = await read([
       { ...BARE, ...fields },
       { ...BARE, id: ID.replace('3', '4') },
@@ -89,7 +89,7 @@ describe('routes of a feed', () => {
     expect(result).toMatchObject({ ok: false, reason: expect.stringMatching(reason) as string });
   });
 
-  test('behaviour: our own writing reads back the same, in many slices', async () => {
+  test('behaviour: a feed of our own writing reads back the same, in many slices', async () => {
     const routes = Array.from({ length: 1203 }, (_, i) =>
       route(`GET /r/${i}/:id 0.0${(i % 9) + 1}`, { name: `"${i}\\`, description: '], [ { "é" 😀' }),
     );
@@ -131,7 +131,7 @@ describe('a route as our registry writes it', () => {
     );
   const wire = fc.tuple(member, member).map(([one, other]) => ({ ...usual, ...one, ...other }));
 
-  test('attack: whatever its members hold, it is read, or refused, as the schema would', async () => {
+  test('attack: a route that our registry writes is read, or refused, as the schema would, whatever its members hold', async () => {
     await fc.assert(
       fc.asyncProperty(wire, async (plain) => {
         // An id in capitals is nothing that our registry writes: the schema reads it, and makes it the same id.
@@ -158,7 +158,7 @@ describe('a feed after another', () => {
     route(`GET /r${i}`, { name: `n${i}`, source: 'sdk-of-some-kind' }),
   );
 
-  test('behaviour: what did not change is the very object that it was, whatever came, went or changed beside it', async () => {
+  test('behaviour: a route that did not change is the very object that it was, whatever came, went or changed beside it', async () => {
     const changed = { ...known[5], amount: '9' } satisfies Partial<Route>;
     const added = route('GET /added');
     const next = known
@@ -171,7 +171,7 @@ describe('a feed after another', () => {
     expect(routes.filter((one) => !kept.has(one))).toEqual([next[5], added]);
   });
 
-  test('behaviour: a registry that leaves out what has a default says the same as before, too', async () => {
+  test('behaviour: a registry that leaves out members that have a default says the same as before, too', async () => {
     const feed = [Buffer.from(JSON.stringify([BARE, { ...BARE, id: route('GET /').id, route_pattern: '/b' }]))];
     const first = await again(feed, []);
     const second = await again(feed, first);
@@ -207,11 +207,11 @@ describe('bytes that are no feed', () => {
     ['brackets that do not match', '[1}', 'not valid JSON'],
     ['a route that is null', '[null]', 'number 1:'],
     ['routes in a list of lists', `[[${JSON.stringify(BARE)}]]`, 'number 1:'],
-  ])('refuses: %s', async (_what, text, reason) => {
+  ])('refuses: a feed of %s', async (_what, text, reason) => {
     expect(await read(text)).toMatchObject({ ok: false, reason: expect.stringContaining(reason) as string });
   });
 
-  test('refuses: one route more than the limit, and one byte more in a route', async () => {
+  test('refuses: a feed of one route more than the limit, and one byte more in a route', async () => {
     const feed = [BARE, { ...BARE, id: ID.replace('3', '4') }];
     const bytes = [Buffer.from(JSON.stringify(feed))];
     expect(await readFeed(bytes, { routes: 2, routeBytes: 1000 })).toMatchObject({ ok: true });
@@ -228,7 +228,7 @@ describe('bytes that are no feed', () => {
     });
   });
 
-  test('attack: whatever the bytes and wherever they are cut, the array is what JSON.parse says, or refused', () => {
+  test('attack: a feed is what JSON.parse says, or refused, whatever its bytes and wherever they are cut', () => {
     const json = fc.json({ maxDepth: 3 });
     const broken = fc.string({
       unit: fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '\\', '1', ' ', '\n', 'é', '\ufeff', 'true'),

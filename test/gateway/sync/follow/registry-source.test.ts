@@ -71,7 +71,7 @@ async function setOf(asked: ReturnType<Awaited<ReturnType<typeof serve>>['ask']>
 }
 
 describe('the set', () => {
-  test('behaviour: is asked for with our key below the path of the registry, compressed if it likes', async () => {
+  test('behaviour: the set is asked for with our key below the path of the registry, compressed if it likes', async () => {
     const { ask, seen } = await serve(
       answer(
         200,
@@ -106,7 +106,7 @@ describe('the set', () => {
     expect(seen[1]?.headers['if-none-match']).toBe('"t"');
   });
 
-  test('behaviour: a bare array without any header of ours is enough; the same bytes are the same set', async () => {
+  test('behaviour: a bare array without any header of ours is enough for a set; the same bytes are the same set', async () => {
     let body = FEED;
     const { ask } = await serve((_req, res) => void res.end(body));
     const set = await setOf(ask());
@@ -116,7 +116,7 @@ describe('the set', () => {
     expect(await ask(set)).toMatchObject({ kind: 'set' });
   });
 
-  test('behaviour: the same bytes under another tag are the same routes under it', async () => {
+  test('behaviour: a set of the same bytes under another tag is the same routes under it', async () => {
     let tag = '"a"';
     const { ask } = await serve((_req, res) => void res.writeHead(200, { ETag: tag }).end(FEED));
     const set = await setOf(ask());
@@ -127,7 +127,7 @@ describe('the set', () => {
     expect(renamed.routes).toBe(set.routes);
   });
 
-  test('behaviour: the same bytes under other names keep the very routes, so that nothing is compiled again', async () => {
+  test('behaviour: a set of the same bytes under other names keeps the very routes, so that nothing is compiled again', async () => {
     let revision = 1;
     const { ask } = await serve(
       (_req, res) => void res.writeHead(200, { 'Tollgate-Revision': String(revision++) }).end(FEED),
@@ -143,12 +143,12 @@ describe('the set', () => {
     ['a revision that is no number', { 'Tollgate-Revision': '-1' }],
     ['a revision beyond exact integers', { 'Tollgate-Revision': '9'.repeat(16) }],
     ['a tag without quotes', { ETag: 'abc' }],
-  ])('refuses: names that are none count as absent: %s', async (_what, headers) => {
+  ])('refuses: a name of the set that is none counts as absent: %s', async (_what, headers) => {
     const { ask } = await serve(answer(200, headers, FEED));
     expect(await setOf(ask())).toMatchObject({ registryId: undefined, revision: undefined, etag: undefined });
   });
 
-  test('behaviour: our own registry, compressed, and unchanged after that', async () => {
+  test('behaviour: our own registry serves its set compressed, and says that it is unchanged after that', async () => {
     const kit = await startRegistry();
     try {
       for (let i = 0; i < 40; i++)
@@ -218,7 +218,7 @@ describe('answers that are no set', () => {
       },
       { kind: 'unavailable' },
     ],
-  ])('refuses: %s', async (_what, handle, expected) => {
+  ])('refuses: %s as an answer to the question for the set', async (_what, handle, expected) => {
     const { ask } = await serve(handle);
     expect(await ask()).toMatchObject(expected);
   });
@@ -275,7 +275,7 @@ describe('answers that are no set', () => {
     expect(await dripping.ask()).toMatchObject({ reason: 'the registry did not answer in time' });
   });
 
-  test('behaviour: nobody at the address', async () => {
+  test('behaviour: an address where nobody listens is told as a registry that is away', async () => {
     const { ask, port } = await serve(() => undefined);
     const [server] = servers.splice(0);
     await new Promise((resolve) => server?.close(resolve));
@@ -291,7 +291,7 @@ describe('events', () => {
   const EVENTS = { 'Content-Type': 'text/event-stream; charset=utf-8', 'Tollgate-Registry': 'A' };
   const AFTER = { registryId: 'A', revision: 41 };
 
-  test('behaviour: opens with the last id, gives the bytes as they come, and ends when told to', async () => {
+  test('behaviour: the event stream opens with the last id, gives the bytes as they come, and ends when told to', async () => {
     const { remote, seen } = await serve((_req, res) => {
       res.writeHead(200, EVENTS);
       res.write(': hello\n\n');
@@ -311,7 +311,7 @@ describe('events', () => {
     await expect(chunks.next()).rejects.toThrow();
   });
 
-  test('behaviour: a stream that goes quiet is given up, heartbeats keep it', async () => {
+  test('behaviour: an event stream that goes quiet is given up, heartbeats keep it', async () => {
     const { remote } = await serve(
       (_req, res) => {
         res.writeHead(200, EVENTS);
@@ -342,7 +342,7 @@ describe('events', () => {
     ['a registry in trouble', answer(503), 'unavailable'],
     ['silence', () => undefined, 'unavailable'],
     ['a connection that is cut', (_req, res) => void res.destroy(), 'unavailable'],
-  ])('behaviour: %s', async (_what, handle, kind) => {
+  ])('behaviour: the event stream is not opened by %s', async (_what, handle, kind) => {
     const { remote } = await serve(handle, kind === 'unavailable' ? QUICK : {});
     expect(await remote.openEvents(AFTER, NEVER)).toMatchObject({ kind });
   });
@@ -386,7 +386,7 @@ describe('reading events', () => {
       ],
     ],
     ['too much data in many lines', `${`data: ${'x'.repeat(1000)}\n`.repeat(1000)}\n`, [['', undefined, undefined]]],
-  ])('behaviour: %s', (_what, text, expected) => {
+  ])('behaviour: events are read from %s', (_what, text, expected) => {
     const whole = events(text).map(({ name, id, data }) => [name, id, data]);
     expect(whole).toEqual(expected);
     for (const size of text.length > 10_000 ? [65_536] : [1, 3]) expect(events(text, size)).toEqual(events(text));
@@ -406,13 +406,16 @@ describe('reading events', () => {
     ['what is no JSON', 'event: route.updated\nid: 2\ndata: {\n\n', { kind: 'unreadable' }],
     ['a route that was too long', `event: route.updated\nid: 2\ndata: ${LONG}\n\n`, { kind: 'unreadable' }],
     ['a head without its digest', 'event: head\ndata: {"revision":3,"routes":1}\n\n', { kind: 'unreadable' }],
-  ])('behaviour: %s, and an event of a later version is passed over', async (_what, text, expected) => {
-    async function* chunks(): AsyncGenerator<Uint8Array, void, undefined> {
-      yield Buffer.from(`event: later\nid: 1\ndata: x\n\n${text}`);
-    }
-    const read: object[] = [];
-    for await (const event of readEvents(chunks())) read.push(event);
-    expect(read).toMatchObject([expected]);
-    expect(read).toHaveLength(1);
-  });
+  ])(
+    'behaviour: an event is read from %s, and an event of a later version is passed over',
+    async (_what, text, expected) => {
+      async function* chunks(): AsyncGenerator<Uint8Array, void, undefined> {
+        yield Buffer.from(`event: later\nid: 1\ndata: x\n\n${text}`);
+      }
+      const read: object[] = [];
+      for await (const event of readEvents(chunks())) read.push(event);
+      expect(read).toMatchObject([expected]);
+      expect(read).toHaveLength(1);
+    },
+  );
 });

@@ -32,7 +32,7 @@ describe('one poll', () => {
     ['an empty set after an empty one', set(undefined, undefined, 0), set(undefined, undefined, 0)],
     ['routes after an empty set', set(undefined, undefined, 0), set(undefined, undefined, 4)],
     ['a set whose revision is not told any more', GOOD, set('A', undefined, 3)],
-  ])('behaviour: %s is taken', (_what, good, next) => {
+  ])('behaviour: a poll that brings %s is taken', (_what, good, next) => {
     expect(decide(good, polled(next))).toEqual({ kind: 'accept', waited: false });
   });
 
@@ -47,13 +47,13 @@ describe('one poll', () => {
     ['a bare array, emptied', set(undefined, undefined, 3), set(undefined, undefined, 0), 'emptied'],
     ['a growing revision of nobody, emptied', set(undefined, 7, 3), set(undefined, 8, 0), 'emptied'],
     ['a revision that is not told, emptied', GOOD, set('A', undefined, 0), 'emptied'],
-  ])('attack: %s is held back', (_what, good, next, suspicion) => {
+  ])('attack: a poll that brings %s is held back', (_what, good, next, suspicion) => {
     const decision = decide(good, polled(next));
     expect(decision).toMatchObject({ kind: 'hold', holding: { suspicion, held: next, agreedMs: 0 } });
     if (decision.kind === 'hold') expect(describeHolding(decision.holding, good)).toMatch(/registry/);
   });
 
-  test('refuses: what is no valid set, and no answer at all', () => {
+  test('refuses: a poll that brings no valid set, and one without an answer', () => {
     expect(decide(GOOD, { kind: 'invalid' })).toEqual({ kind: 'refuse', holding: undefined });
     expect(decide(GOOD, { kind: 'nothing' })).toEqual({ kind: 'refuse', holding: undefined });
     expect(decide(undefined, { kind: 'nothing' })).toEqual({ kind: 'refuse', holding: undefined });
@@ -76,7 +76,7 @@ const NOTHING: PollAnswer = { kind: 'nothing' };
 const UNCHANGED: PollAnswer = { kind: 'unchanged' };
 
 describe('polls over time, empty_after being 300 s', () => {
-  test('behaviour: what the registry says for empty_after is taken, and not a moment before', () => {
+  test('behaviour: a set that the registry repeats for empty_after is taken, and not a moment before', () => {
     expect(
       story(GOOD, [
         [0, EMPTY],
@@ -131,7 +131,7 @@ describe('polls over time, empty_after being 300 s', () => {
     ).toMatchObject({ kind: 'hold', holding: { agreedMs: 0 } });
   });
 
-  test('behaviour: once the last good set is back the waiting starts anew', () => {
+  test('behaviour: the waiting for a held set starts anew once the last good set is back', () => {
     expect(
       story(GOOD, [
         [0, EMPTY],
@@ -141,7 +141,7 @@ describe('polls over time, empty_after being 300 s', () => {
     ).toMatchObject({ kind: 'hold', holding: { agreedMs: 0 } });
   });
 
-  test('behaviour: another registry that goes on changing its routes is one registry', () => {
+  test('behaviour: polls of another registry that goes on changing its routes count as one registry', () => {
     const steps = [
       [0, 1],
       [100, 2],
@@ -176,14 +176,14 @@ describe('polls over time, empty_after being 300 s', () => {
     ).toMatchObject({ kind: 'hold', holding: { agreedMs: 0 } });
   });
 
-  test('behaviour: empty_after 0 holds nothing back', () => {
+  test('behaviour: polls with an empty_after of 0 hold nothing back', () => {
     expect(decideSet({ good: GOOD, holding: undefined, emptyAfterMs: 0 }, EMPTY, 0)).toEqual({
       kind: 'accept',
       waited: true,
     });
   });
 
-  test('behaviour: a clock that stands still or jumps back adds nothing', () => {
+  test('behaviour: a clock that stands still or jumps back adds nothing to the waiting', () => {
     expect(
       story(GOOD, [
         [1000, EMPTY],

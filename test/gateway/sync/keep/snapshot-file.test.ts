@@ -90,14 +90,14 @@ describe('what is kept', () => {
     });
   });
 
-  test('behaviour: a bare set, which has no names, and an empty one', async () => {
+  test('behaviour: a bare set, which has no names, and an empty one are read back as they were', async () => {
     const { snapshotFile, save } = setUp();
     const bare: FoundSet = { registryId: undefined, revision: undefined, etag: undefined, digest: 'd', routes: [] };
     await save(bare);
     expect((await snapshotFile.read())?.set).toEqual(bare);
   });
 
-  test('behaviour: 0600 and whole whatever stood there before; nothing is left beside it', async () => {
+  test('behaviour: the snapshot file is 0600 and whole whatever stood there before; nothing is left beside it', async () => {
     const { snapshotFile, save } = setUp();
     mkdirSync(path.dirname(file));
     writeFileSync(file, 'older', { mode: 0o666 });
@@ -108,7 +108,7 @@ describe('what is kept', () => {
     expect((await snapshotFile.read())?.set.revision).toBe(7);
   });
 
-  test('behaviour: the same set is written again when a tenth of its life is over, so that it does not age while confirmed', async () => {
+  test('behaviour: a set that stays the same is written again when a tenth of its life is over, so that it does not age while confirmed', async () => {
     const { snapshotFile, save, time } = setUp();
     await save();
     const first = readFileSync(file, 'utf8');
@@ -120,14 +120,14 @@ describe('what is kept', () => {
     expect(await snapshotFile.read()).toEqual({ set: SET, savedAt: time.now() });
   });
 
-  test('behaviour: of many sets in a row the last one stands there', async () => {
+  test('behaviour: the last of many sets in a row stands in the file', async () => {
     const { snapshotFile } = setUp();
     for (let revision = 1; revision <= 50; revision++) snapshotFile.keep({ ...SET, revision }, revision);
     await snapshotFile.settled();
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ revision: 50, saved_at: 50 });
   });
 
-  test('behaviour: a folder that cannot be written is told once, and written to when it can be', async () => {
+  test('behaviour: a folder that cannot be written is told of once, and written to when it can be', async () => {
     const { save, lines } = setUp();
     writeFileSync(path.dirname(file), 'a file where the folder should be');
     await save();
@@ -138,7 +138,7 @@ describe('what is kept', () => {
     expect(readdirSync(path.dirname(file))).toEqual(['routes.json']);
   });
 
-  test('behaviour: snapshot_max_age 0 keeps nothing', async () => {
+  test('behaviour: a snapshot_max_age of 0 keeps nothing', async () => {
     const { snapshotFile, save } = setUp({ maxAgeMs: 0 });
     await save();
     expect(readdirSync(temporary.folder)).toEqual([]);
@@ -147,13 +147,13 @@ describe('what is kept', () => {
 });
 
 describe('what is not read', () => {
-  test('behaviour: no file is no reason to say anything', async () => {
+  test('behaviour: a missing file is no reason to say anything', async () => {
     const { snapshotFile, lines } = setUp();
     expect(await snapshotFile.read()).toBeUndefined();
     expect(lines).toEqual([]);
   });
 
-  test('attack: any byte that was changed, added or cut off', async () => {
+  test('attack: a file of which any byte was changed, added or cut off is not read', async () => {
     const { snapshotFile, save, why } = setUp();
     await save();
     const whole = readFileSync(file);
@@ -178,7 +178,7 @@ describe('what is not read', () => {
     expect(await snapshotFile.read()).toBeDefined();
   });
 
-  test('attack: a cheaper price, signed with another secret', async () => {
+  test('attack: a file with a cheaper price, signed with another secret, is not read', async () => {
     await setUp({ secrets: ['a secret of the attacker, 32 bytes long'] }).save({
       ...SET,
       routes: [route('GET /a/:id 0.000001')],
@@ -188,7 +188,7 @@ describe('what is not read', () => {
     expect(why()).toMatch(/signature does not verify/);
   });
 
-  test('behaviour: secrets rotate: the first signs, all verify', async () => {
+  test('behaviour: the secrets of the file rotate: the first signs, all verify', async () => {
     await setUp({ secrets: [OLD_SECRET] }).save();
     expect(await setUp({ secrets: [SECRET, OLD_SECRET] }).snapshotFile.read()).toBeDefined();
     await setUp({ secrets: [SECRET, OLD_SECRET] }).save();
@@ -196,14 +196,14 @@ describe('what is not read', () => {
     expect(await setUp({ secrets: [OLD_SECRET] }).snapshotFile.read()).toBeUndefined();
   });
 
-  test('refuses: the set of another registry', async () => {
+  test('refuses: a file with the set of another registry', async () => {
     await setUp({ registryUrl: 'https://other.example.com' }).save();
     const { snapshotFile, why } = setUp();
     expect(await snapshotFile.read()).toBeUndefined();
     expect(why()).toBe('it is of another registry, https://other.example.com');
   });
 
-  test('refuses: one that is older than snapshot_max_age, or from the future', async () => {
+  test('refuses: a file that is older than snapshot_max_age, or from the future', async () => {
     const { snapshotFile, save, time, why } = setUp();
     await save();
     await time.advance(24 * HOUR);

@@ -210,7 +210,7 @@ describe('steps one after the other', () => {
     expect(late.find(({ kind }) => kind === 'compile_set')).toMatchObject({ waited: true });
   });
 
-  test('behaviour: with an empty_after of nothing, as a worker has it, whatever the registry says is compiled at once', () => {
+  test('behaviour: a worker, whose empty_after is nothing, compiles at once whatever the registry says', () => {
     const state = { ...OPENING, options: { ...OPTIONS, emptyAfterMs: 0 } };
     for (const answer of [EMPTIED, polled(found('B', 1, [])), polled(found('A', 3, ['GET /c']))])
       expect(
@@ -223,7 +223,7 @@ describe('steps one after the other', () => {
       ).toEqual(['compile_set']);
   });
 
-  test('attack: another digest is asked about once; after the whole set was taken it is polled', () => {
+  test('attack: a digest that is another is asked about once; after the whole set was taken it is polled', () => {
     const [other, effects] = story(OPEN, [
       [0, proven('e'.repeat(64))],
       [20, DUE],
@@ -238,7 +238,7 @@ describe('steps one after the other', () => {
     expect(done(at(again, MINUTE, DUE)[1])).toEqual(['fetch changed']);
   });
 
-  test('behaviour: what is missing is asked of the stream once, then of the registry as a whole', () => {
+  test('behaviour: a change that is missing is asked of the stream once, then of the registry as a whole', () => {
     const [state] = story(OPEN, [
       [0, head(9)],
       [0, { kind: 'stream_due' }],

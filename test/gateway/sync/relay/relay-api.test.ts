@@ -92,7 +92,7 @@ async function nobody(): Promise<string> {
 }
 
 describe('while the registry is there', () => {
-  test('behaviour: every endpoint answers as the registry does, with the caller’s own credentials', async () => {
+  test('behaviour: every endpoint of the relay answers as the registry does, with the caller’s own credentials', async () => {
     const kit = await startKit();
     const relay = await startRelay(`http://127.0.0.1:${kit.port}`);
     const jwt = await token();
@@ -137,7 +137,7 @@ describe('while the registry is there', () => {
     expect((await relay.ask('DELETE', `${LIST}/${made.json.id}`, { auth: jwt })).status).toBe(204);
   });
 
-  test('behaviour: events flow as they happen, and end when the sidecar stops', async () => {
+  test('behaviour: events flow through the relay as they happen, and end when the sidecar stops', async () => {
     const kit = await startKit();
     const relay = await startRelay(`http://127.0.0.1:${kit.port}`);
     const events = await openEvents(relay.port, { Authorization: `Bearer ${SDK_KEY}` });
@@ -156,7 +156,7 @@ describe('while the registry is there', () => {
     await Promise.all([events.closed, charges.closed]);
   });
 
-  test('attack: what belongs to a connection or claims who is calling does not go on, and our key is not lent', async () => {
+  test('attack: headers that belong to a connection or claim who is calling do not go on, and our key is not lent', async () => {
     const relay = await startRelay(await startServer(mirror));
     const asked = await relay.ask('POST', '/v1/protected-routes/routes/register?x=%2F', {
       body: { a: 1 },
@@ -226,7 +226,7 @@ describe('while the registry is there', () => {
     expect(arrived).toBe(0);
   });
 
-  test('behaviour: bodies at the limit go on, one byte more is 413, announced or not', async () => {
+  test('behaviour: relayed bodies at the limit go on, one byte more is 413, announced or not', async () => {
     const relay = await startRelay(await startServer(mirror), { limits: { body: 100_000 } });
     const chunked = { 'Transfer-Encoding': 'chunked' };
     for (const headers of [{}, chunked]) {
@@ -240,7 +240,7 @@ describe('while the registry is there', () => {
     }
   });
 
-  test('behaviour: one request more than the limit is 503, and room is there again when one ends', async () => {
+  test('behaviour: one relayed request more than the limit is 503, and room is there again when one ends', async () => {
     const held: (() => void)[] = [];
     const relay = await startRelay(await startServer((_req, res) => void held.push(() => res.end('done'))), {
       limits: { relayed: 2 },
@@ -289,7 +289,7 @@ describe('while the registry is there', () => {
 describe('while the registry is away', () => {
   const own = { auth: SDK_KEY };
 
-  test('behaviour: routes are answered from the last good set, with its names and its age', async () => {
+  test('behaviour: routes are answered from the last good set while the registry is away, with its names and its age', async () => {
     const relay = await startRelay(await nobody());
     const answer = await relay.ask('GET', FEED, own);
     expect(answer).toMatchObject({
@@ -314,7 +314,7 @@ describe('while the registry is away', () => {
     });
   });
 
-  test('behaviour: match is answered by the proxy’s matcher', async () => {
+  test('behaviour: match is answered by the proxy’s matcher while the registry is away', async () => {
     const relay = await startRelay(await nobody());
     const match = async (path: string, method: string): Promise<unknown> =>
       (await relay.ask('GET', `${MATCH}?${new URLSearchParams({ path, method })}`, own)).json;
@@ -371,7 +371,7 @@ describe('while the registry is away', () => {
     }
   });
 
-  test('attack: only the sidecar’s own key is answered; whose other keys are good nobody here knows', async () => {
+  test('attack: only the sidecar’s own key is answered while the registry is away; whose other keys are good nobody here knows', async () => {
     const relay = await startRelay(await nobody());
     const strangers: Ask[] = [
       {},
@@ -394,7 +394,7 @@ describe('while the registry is away', () => {
     }
   });
 
-  test('refuses: everything else, with Retry-After; nothing is registered here', async () => {
+  test('refuses: everything else while the registry is away, with Retry-After; nothing is registered here', async () => {
     const relay = await startRelay(await nobody());
     for (const [method, path] of [
       ['POST', REGISTER],
@@ -414,19 +414,22 @@ describe('while the registry is away', () => {
     }
   });
 
-  test('refuses: without a last good set there is nothing to answer from', async () => {
+  test('refuses: requests while the registry is away if there is no last good set to answer from', async () => {
     const relay = await startRelay(await nobody(), { good: false });
     expect((await relay.ask('GET', FEED, own)).status).toBe(503);
   });
 
-  test.each([502, 503, 504])('behaviour: %i from there is away as well', async (status) => {
-    const relay = await startRelay(await startServer((_req, res) => void res.writeHead(status).end('<html>')));
-    expect((await relay.ask('GET', FEED, own)).status).toBe(200);
-    expect(await relay.ask('GET', '/v1/health', own)).toMatchObject({
-      status: 503,
-      json: { code: 'registry_unavailable' },
-    });
-  });
+  test.each([502, 503, 504])(
+    'behaviour: an answer of %i from the registry counts as a registry that is away',
+    async (status) => {
+      const relay = await startRelay(await startServer((_req, res) => void res.writeHead(status).end('<html>')));
+      expect((await relay.ask('GET', FEED, own)).status).toBe(200);
+      expect(await relay.ask('GET', '/v1/health', own)).toMatchObject({
+        status: 503,
+        json: { code: 'registry_unavailable' },
+      });
+    },
+  );
 
   test('behaviour: a registry that accepts and says nothing costs its time-out once; then the sync knows', async () => {
     let arrived = 0;
@@ -440,7 +443,7 @@ describe('while the registry is away', () => {
     expect(arrived).toBe(2);
   });
 
-  test('behaviour: whoever reaches the registry again tells the sync', async () => {
+  test('behaviour: a caller who reaches the registry again tells the sync', async () => {
     const relay = await startRelay(await startServer(mirror));
     relay.away = true;
     expect((await relay.ask('GET', '/v1/health')).status).toBe(200);
