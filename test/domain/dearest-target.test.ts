@@ -40,14 +40,14 @@ function changed(text: string, by: string): string {
 
 describe('the dearest target', () => {
   test.each([1, 2, 3])(
-    'attack: a search with seed %i finds none that costs much',
+    'attack: a search with seed %i finds no target that costs much',
     async (seed) => {
       expect((await search(ROOT, 1200, seed)).steps).toBeLessThan(MOST);
     },
     60_000,
   );
 
-  test('attack: without the budget the same search finds one', async () => {
+  test('attack: without the budget the same search finds a target that costs much', async () => {
     const root = changed('return readings.left >= 0;', 'readings.left = 1e9;\n  return true;');
     expect((await search(root, 240, 1)).steps).toBeGreaterThan(2 * MOST);
   }, 600_000);

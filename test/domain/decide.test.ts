@@ -29,7 +29,7 @@ function ask(match: Match, rest: { policy?: Partial<Policy>; caller?: Partial<Ca
 const on = (match: Match, rest: Parameters<typeof ask>[1] = {}) => ask(match, rest).verdict;
 
 describe('what costs nothing', () => {
-  test('behaviour: passes without a look at what the caller presents', () => {
+  test('behaviour: a request that costs nothing passes without a look at what the caller presents', () => {
     for (const match of [
       { kind: 'none' },
       { kind: 'route', route: PAUSED },
@@ -83,7 +83,7 @@ describe('what costs nothing', () => {
 describe('what costs', () => {
   const match = { kind: 'route', route: ACTIVE } as const;
 
-  test('behaviour: is demanded where nothing is presented, verified where something is', () => {
+  test('behaviour: a payment is demanded if nothing is presented, and verified if something is', () => {
     expect(on(match)).toMatchObject({ kind: 'demand', because: 'payment_required' });
     expect(on(match, { caller: { credential: CREDENTIAL } })).toMatchObject({ kind: 'verify', credential: CREDENTIAL });
   });

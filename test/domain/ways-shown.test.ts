@@ -52,14 +52,14 @@ function show(offer: Offer, asked: Asked = {}, options: Partial<PaymentRequiredO
 /** A URL of exactly this many bytes. */
 const pathFor = (bytes: number): string => `/${'p'.repeat(bytes - 'https://api.example.com/'.length)}`;
 
-describe('behaviour: all ways, in their order', () => {
+describe('all ways, in their order', () => {
   const receiver = receiverWith([
     { network: 'eip155:43113', networkName: 'avalanche-fuji', decimals: 8 },
     {},
     { payTo: address(2), networkName: 'eip155:84532' },
   ]);
 
-  test('each with its own amount, and the same reference', () => {
+  test('behaviour: all ways are shown in their order, each with its own amount and the same reference', () => {
     const { header } = show(offerOf(receiver));
     expect(header.accepts).toMatchObject([
       { network: 'eip155:43113', amount: '10000000', payTo: PLAIN.payTo, extra: { external_ref: CHARGE } },
@@ -68,33 +68,33 @@ describe('behaviour: all ways, in their order', () => {
     ]);
   });
 
-  test('the body names the first', () => {
+  test('behaviour: the body of a 402 names the first way', () => {
     expect(show(offerOf(receiver)).body.x402_requirements.rail_config).toMatchObject({
       network: 'avalanche-fuji',
       asset: PLAIN.asset,
     });
   });
 
-  test('version 1 is shown the first of each network', () => {
+  test('behaviour: version 1 is shown the first way of each network', () => {
     expect(show(offerOf(receiver)).body.accepts).toMatchObject([
       { network: 'avalanche-fuji', maxAmountRequired: '10000000' },
       { network: 'base-sepolia', maxAmountRequired: '100000', payTo: PLAIN.payTo },
     ]);
   });
 
-  test('version 1 is not shown a second one where the first cannot hold the price', () => {
+  test('behaviour: version 1 is not shown a second way of a network whose first cannot hold the price', () => {
     const ways = [{ decimals: 0 }, { payTo: address(2) }];
     const { header, body } = show(offerOf(receiverWith(ways)));
     expect(header.accepts).toMatchObject([{ payTo: address(2) }]);
     expect(body).not.toHaveProperty('accepts');
   });
 
-  test('one that cannot hold the price is left out', () => {
+  test('behaviour: a way that cannot hold the price is left out', () => {
     const fine = offerOf(receiver, { amount: '0.00000001' });
     expect(show(fine).header.accepts).toMatchObject([{ network: 'eip155:43113', amount: '1' }]);
   });
 
-  test('one that nobody may be asked about stands last, in the body too, and keeps its place in the limit', () => {
+  test('behaviour: a way that nobody may be asked about stands last, in the body too, and keeps its place in the limit', () => {
     const isCallable = ({ network }: Way): boolean => network !== 'eip155:43113';
     const { header, body } = show(offerOf(receiver), {}, { isCallable });
     expect(header.accepts.map(({ network }: Way) => network)).toEqual(['eip155:84532', 'eip155:84532', 'eip155:43113']);
@@ -107,7 +107,7 @@ describe('behaviour: all ways, in their order', () => {
     expect(payees).toEqual([...Array.from({ length: shown - 1 }, (_, n) => address(n + 2)), address(1)]);
   });
 
-  test('an order that changes is shown from then on', () => {
+  test('behaviour: an order of ways that changes is shown from then on', () => {
     let revision = 0;
     let closed = '';
     const render = createPaymentRequired({
@@ -156,7 +156,7 @@ describe('the header has 3,072 bytes', () => {
     expect(few.resource.description).toBe('d'.repeat(256));
   });
 
-  test('attack: at the limit and one past it, by the byte', () => {
+  test('attack: the header at its limit is whole, and one byte past it the description is cut', () => {
     // What is left of a URL of 256 bytes and a code of 24 is filled up by the description of a route.
     const receiver = receiverWith(wallets(5));
     const lengths = Array.from({ length: 256 }, (_, n) => n + 1);
@@ -173,7 +173,7 @@ describe('the header has 3,072 bytes', () => {
     expect([bytes, JSON.stringify(header).length]).toEqual([LIMIT, (LIMIT / 4) * 3]);
   });
 
-  test('behaviour: a listing goes before the description: its example first, then all of it', () => {
+  test('behaviour: a listing is left out of the header before the description is cut: its example first, then all of it', () => {
     const offer = offerOf(receiverWith(wallets(2)), { description: 'd'.repeat(256) });
     const listing = (whole: number, part: number): Asked => {
       const bazaar = (bytes: number): string => JSON.stringify({ info: 'b'.repeat(bytes) });
@@ -191,7 +191,7 @@ describe('the header has 3,072 bytes', () => {
     expect(show(offer, listing(most + 2, most + 1)).header).not.toHaveProperty('extensions');
   });
 
-  test('behaviour: version 1 loses nothing by it', () => {
+  test('behaviour: version 1 loses nothing by the header’s limit', () => {
     const networks = ['base', 'base-sepolia', 'polygon', 'polygon-amoy', 'avalanche', 'avalanche-fuji', 'sei', 'iotex'];
     const ids = [8453, 84532, 137, 80002, 43114, 43113, 1329, 4689];
     const ways = networks.map((networkName, n) => ({ networkName, network: `eip155:${ids[n]}` }));
@@ -206,7 +206,7 @@ describe('the header has 3,072 bytes', () => {
     });
   });
 
-  test('behaviour: a URL is cut to the room that is left, to 256 bytes at least and never inside an escape', () => {
+  test('behaviour: the URL in the header is cut to the room that is left, to 256 bytes at least and never inside an escape', () => {
     const one = offerOf(receiverWith(wallets(1)));
     const full = offerOf(receiverWith(wallets(8)));
     const urlOf = (offer: Offer, path: string): string => show(offer, { path }).header.resource.url;
@@ -235,7 +235,7 @@ describe('the header has 3,072 bytes', () => {
     }
   });
 
-  test('behaviour: the word behind a code falls away where there is no room for it, never the code', () => {
+  test('behaviour: the word behind a code falls away if the header has no room for it, never the code', () => {
     const word = 'w'.repeat(100);
     const reason = `payment_refused: ${word}`;
     expect(show(offerOf(receiverWith(wallets(1))), { reason }).header.error).toBe(reason);
@@ -247,7 +247,7 @@ describe('the header has 3,072 bytes', () => {
     expect(new Set(errors)).toEqual(new Set([reason, 'payment_refused']));
   });
 
-  test('attack: whatever a route, a receiver or a request says, it stays within the limit and has its first way', () => {
+  test('attack: the header stays within its limit and has its first way, whatever a route, a receiver or a request says', () => {
     const long = { assetName: 'é'.repeat(64), assetVersion: '"'.repeat(32), decimals: 36 };
     for (const count of [1, 2, 8])
       for (const unit of ['"', '\\', '\u0001', 'é', '日', '😀', 'x'])
@@ -280,11 +280,14 @@ describe('paymentFlow', () => {
     ['before_forward', 'POST', 'upfront'],
     ['before_response', 'POST', 'no such member'],
     ['before_response', 'GET', 'no such member'],
-  ] as const)('behaviour: settle %s, %s: %s, in version 2 alone', (settle, method, flow) => {
-    expect(flows(settle, method)).toEqual([flow, flow]);
-  });
+  ] as const)(
+    'behaviour: the paymentFlow under settle %s for %s is: %s, in version 2 alone',
+    (settle, method, flow) => {
+      expect(flows(settle, method)).toEqual([flow, flow]);
+    },
+  );
 
-  test('attack: one method’s answer is never another’s', () => {
+  test('attack: one method’s paymentFlow is never another’s', () => {
     const render = createPaymentRequired({ v1: false, requirement });
     const offer = offerOf(receiverWith(wallets(1)));
     const chargeId = { signed: CHARGE.slice(0, -16), nonce: CHARGE.slice(-16) };

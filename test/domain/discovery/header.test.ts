@@ -46,7 +46,7 @@ const URL_256 = `https://api.example.com/${'p'.repeat(256 - 24)}`;
 const parts = (listing: Listing): readonly unknown[] =>
   listing.bazaar.map((text): unknown => ({ bazaar: JSON.parse(text) as unknown }));
 
-test('behaviour: it is whole while there is room, then without its example, then gone; the header stays in its limits', () => {
+test('behaviour: a listing is whole while there is room, then without its example, then gone; the header stays in its limits', () => {
   const seen: string[] = [];
   for (const [exampleLength, inputLength] of [
     ...Array.from({ length: 60 }, (_, step) => [1 + step * 20, 1] as const),
@@ -65,7 +65,7 @@ test('behaviour: it is whole while there is room, then without its example, then
   expect(seen).toEqual(['whole', 'less', 'gone']);
 });
 
-test('behaviour: without a listing there are no extensions, and what is written for one is not given for another', () => {
+test('behaviour: a header without a listing has no extensions, and what is written for one is not given for another', () => {
   const [one, two] = [listingOf(1), listingOf(2)];
   for (const listing of [one, undefined, two, one, two, undefined])
     expect(header(listing).shown).toEqual(listing && parts(listing)[0]);

@@ -111,11 +111,11 @@ describe('takes', () => {
     });
   }
 
-  test.each(UNUSABLE.map((schema) => [schema]))('refuses: %j takes nothing', (schema) => {
+  test.each(UNUSABLE.map((schema) => [schema]))('refuses: the schema %j takes nothing', (schema) => {
     for (const value of [null, 1, 'a', [], {}]) expect(takes(schema, value)).toBe(false);
   });
 
-  test('attack: what is taken here is taken by the reference, whatever the schema says', () => {
+  test('attack: a value that is taken here is taken by the reference, whatever the schema says', () => {
     const name = fc.constantFrom('a', 'b', 'type', 'toString', 'constructor', '__proto__', 'é');
     const value = fc.letrec((tie) => ({
       any: fc.oneof(

@@ -26,11 +26,11 @@ describe('routeTemplate', () => {
     ['/', undefined],
     ['/a..b', undefined],
     ['/100%25', undefined],
-  ])('behaviour: %s is %s', (pattern, expected) => {
+  ])('behaviour: the template of %s is %s', (pattern, expected) => {
     expect(template(pattern)).toBe(expected);
   });
 
-  test('attack: where there is no template, no path of a request takes its place', () => {
+  test('attack: if a route has no template, no path of a request takes its place', () => {
     expect(listed(NONE, 'GET /a..b/4711', 'GET /a..b/:account')).toBeUndefined();
     expect(discoveryOf(NONE).standingOf(route('GET /a..b/:account 0.10'))).toBe('hidden');
   });
@@ -38,7 +38,7 @@ describe('routeTemplate', () => {
 
 describe('which requests are listed', () => {
   test.each(['GET', 'HEAD', 'DELETE', 'POST', 'PUT', 'PATCH'])(
-    'behaviour: %s is, by its method and template, with an input that indexes take',
+    'behaviour: a %s is listed by its method and template, with an input that indexes take',
     (method) => {
       const bazaar = bazaarOf(listed(NONE, `${method} /a/b`, '* /a/*'));
       expect(bazaar).toEqual({
@@ -91,7 +91,7 @@ describe('which requests are listed', () => {
     });
   });
 
-  test('behaviour: other methods are not, and none that its route does not name', () => {
+  test('behaviour: a request of another method, or of one that its route does not name, is not listed', () => {
     expect(listed(NONE, 'OPTIONS /a', '* /a')).toBeUndefined();
     expect(listed(NONE, 'PROPFIND /a', 'PROPFIND /a')).toBeUndefined();
     expect(listed(NONE, 'POST /a', 'GET /a')).toBeUndefined();
@@ -121,7 +121,7 @@ describe('which requests are listed', () => {
     expect(discoveryOf(NONE, [exclude]).standingOf(route(`GET ${pattern} 0.10`))).toBe('unknown');
   });
 
-  test('attack: of a wider route no path is told that is excluded in any reading', () => {
+  test('attack: a listing of a wider route tells no path that is excluded in any reading', () => {
     for (const path of [
       '/internal',
       '/internal/x',
@@ -156,7 +156,7 @@ paths:
     ['/caf%C3%A9', 'escaped'],
     ['/r', undefined],
     ['/r/1/2/3', undefined],
-  ])('behaviour: of GET %s it is that with %s', (path, example) => {
+  ])('behaviour: the operation of GET %s is that with %s', (path, example) => {
     const bazaar = bazaarOf(listed(PATHS, `GET ${path}`, 'GET /*'));
     expect(bazaar?.info.input['queryParams']).toEqual(example === undefined ? {} : { a: example });
   });
@@ -172,7 +172,7 @@ paths:
     ['GET /r/a/b/c', false],
     ['GET /café', true],
     ['GET /none/*', false],
-  ])('behaviour: whether %s has one: %s', (pattern, has) => {
+  ])('behaviour: whether route %s has an operation: %s', (pattern, has) => {
     expect(discoveryOf(PATHS).standingOf(route(`${pattern} 0.10`))).toBe(has ? 'known' : 'unknown');
   });
 });
@@ -186,7 +186,7 @@ describe('limits', () => {
       'GET /a',
     );
 
-  test('behaviour: 4 KiB are told, one byte more leaves method and template', () => {
+  test('behaviour: a listing of 4 KiB is told whole, one byte more leaves method and template', () => {
     const room = 4096 - Buffer.byteLength(long(1)?.bazaar[0] ?? '') + 1;
     expect(room).toBeGreaterThan(3_000);
     expect(Buffer.byteLength(long(room)?.bazaar[0] ?? '')).toBe(4096);
@@ -195,7 +195,7 @@ describe('limits', () => {
     expect(bazaarOf(long(1_000_000))?.info).toEqual({ input: { type: 'http', method: 'GET' } });
   });
 
-  test('behaviour: second comes the same without the example of the answer', () => {
+  test('behaviour: the second form of a listing is the first without the example of the answer', () => {
     const { bazaar = [] } = long(5) ?? {};
     const [whole = '', less = '', ...more] = bazaar;
     expect(more).toEqual([]);
@@ -204,7 +204,7 @@ describe('limits', () => {
     expect(listed(NONE, 'GET /a', 'GET /a')?.bazaar).toHaveLength(1);
   });
 
-  test('attack: what a client gives back with its payment stays within what is read of one', () => {
+  test('attack: a listing that a client gives back with its payment stays within what is read of one', () => {
     const nested = (depth: number): string => `${'{ properties: { a: '.repeat(depth)}{}${' } }'.repeat(depth)}`;
     const deep = (depth: number) =>
       listed(
@@ -232,7 +232,7 @@ describe('limits', () => {
     expect(discovery.listingOf(any, 'GET', '/a/c')).not.toBe(first);
   });
 
-  test('behaviour: the service is told as it is configured', () => {
+  test('behaviour: a listing tells the service as it is configured', () => {
     const service = { serviceName: 'Example Weather', tags: ['weather'], iconUrl: 'https://example.com/i.png' };
     const discovery = createDiscovery({ service, exclude: [patternOf('/x')], operations: [] });
     expect(discovery.listingOf(route('GET /a 0.10'), 'GET', '/a')?.service).toEqual(service);

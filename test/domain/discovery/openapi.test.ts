@@ -118,7 +118,7 @@ describe('an operation', () => {
     expect(bazaar?.routeTemplate).toBe('/v1/weather/:place');
   });
 
-  test('behaviour: JSON says the same as YAML', () => {
+  test('behaviour: a description in JSON says the same as in YAML', () => {
     const document = {
       openapi: '3.0.0',
       paths: {
@@ -183,11 +183,11 @@ describe('schemas', () => {
       '{ properties: { nullable: { type: string } } }',
       { properties: { nullable: { type: 'string' } } },
     ],
-  ])('behaviour: 3.0, %s', (_, schema, expected) => {
+  ])('behaviour: a schema of 3.0 is turned into 3.1: %s', (_, schema, expected) => {
     expect(schemaOfAnswer(shown(answers(schema)))).toEqual(expected);
   });
 
-  test('behaviour: references are followed, and cut where they lead back', () => {
+  test('behaviour: references of a schema are followed, and cut if they lead back', () => {
     const components = `components:
   schemas:
     Tree: { type: object, properties: { name: { type: string }, child: { $ref: "#/components/schemas/Tree" } } }
@@ -199,7 +199,7 @@ describe('schemas', () => {
     expect(descriptionOf(text).remarks).toEqual([]);
   });
 
-  test('behaviour: beside a reference 3.1 reads on, 3.0 does not', () => {
+  test('behaviour: in 3.1 members beside a reference are read, in 3.0 they are not', () => {
     const of = (version: string): string =>
       `${answers('{ $ref: "#/components/schemas/A", title: B }', '1', version)}components: { schemas: { A: { type: integer } } }\n`;
     expect(schemaOfAnswer(shown(of('3.0.3')))).toEqual({ type: 'integer' });
@@ -242,7 +242,7 @@ describe('servers', () => {
     ['{ url: "https://{host}/{base}", variables: { host: { default: h }, base: { default: v3 } } }', '/v3/a'],
     ['{ url: "http://[bad" }', '/a'],
     ['{ description: none }', '/a'],
-  ])('behaviour: %s puts its path in front', (server, path) => {
+  ])('behaviour: the server %s puts its path in front of its operations', (server, path) => {
     const { operations } = descriptionOf(
       `openapi: 3.0.0\nservers: [${server}, { url: /other }]\npaths: { /a: { get: {} } }\n`,
     );
@@ -258,18 +258,18 @@ describe('documents that cannot be used', () => {
     ['- a\n', 1],
     ['just text\n', 1],
     ['', 1],
-  ])('refuses: %j', (text, line) => {
+  ])('refuses: %j as an OpenAPI document', (text, line) => {
     expect(readText(text)).toEqual({ line, message: 'is no OpenAPI document of version 3.0 or 3.1' });
   });
 
-  test('refuses: YAML that is none, at its line', () => {
+  test('refuses: a document whose YAML is not valid, at its line', () => {
     expect(readText('openapi: 3.0.0\npaths: {\n  /a: [\n')).toMatchObject({
       line: expect.any(Number),
       message: expect.stringMatching(/^is not valid YAML/),
     });
   });
 
-  test('behaviour: whatever else is in it is passed over', () => {
+  test('behaviour: whatever else is in a document is passed over', () => {
     for (const paths of [
       '1',
       '[]',
@@ -319,12 +319,12 @@ ${chain.join('\n')}\n`;
     expect(descriptionOf(pointing).remarks).toEqual([{ line: 4, message: 'refers to nothing in this file' }]);
   });
 
-  test('attack: no variable of the environment is filled in', () => {
+  test('attack: no variable of the environment is filled into a document', () => {
     const text = one('{ parameters: [{ name: a, in: query, schema: { type: string }, example: "${PATH}" }] }');
     expect(shown(text)?.info.input).toMatchObject({ queryParams: { a: '${PATH}' } });
   });
 
-  test('behaviour: 5,000 operations are read, one more is left out and said', () => {
+  test('behaviour: 5,000 operations of a document are read, one more is left out and said', () => {
     const paths = (count: number): string =>
       Array.from({ length: count }, (_, index) => `  /p${index}: { get: {} }`).join('\n');
     expect(descriptionOf(`openapi: 3.0.0\npaths:\n${paths(5_000)}\n`)).toMatchObject({
@@ -336,7 +336,7 @@ ${chain.join('\n')}\n`;
     expect(more.remarks).toEqual([{ line: 2, message: 'holds more than 5000 operations; the rest is left out' }]);
   });
 
-  test('behaviour: 256 parameters are read; with one more its method alone is shown', () => {
+  test('behaviour: an operation of 256 parameters is read; with one more its method alone is shown', () => {
     const parameters = (count: number): string =>
       Array.from({ length: count }, (_, index) => `{ name: p${index}, in: header }`).join(', ');
     const shownWith = (count: number): unknown =>

@@ -21,12 +21,12 @@ const priced = ({ document: { paths } }: Told): string[] =>
 const why = ({ report }: Told): OmittedOperation['why'][] => report.leftOut.map((each) => each.why);
 
 describe('which operations are told', () => {
-  test('behaviour: those that an active route protects, at the price of the most specific one', () => {
+  test('behaviour: operations that an active route protects are told, at the price of the most specific one', () => {
     const told = publishText(document(ITEM), ['GET /items/* 0.10', 'GET /items/:id 0.20']);
     expect(priced(told)).toEqual(['GET /items/{id} 0.20']);
   });
 
-  test('behaviour: one that a narrower pattern protects stands under the narrower path, without its parameter', () => {
+  test('behaviour: an operation that a narrower pattern protects stands under the narrower path, without its parameter', () => {
     const told = publishText(
       document(
         ITEM.replace(
@@ -40,7 +40,7 @@ describe('which operations are told', () => {
     expect(JSON.stringify(told.document.paths)).not.toContain('"in":"path"');
   });
 
-  test('behaviour: under two paths it has two prices and one operationId', () => {
+  test('behaviour: an operation under two paths has two prices and one operationId', () => {
     const told = publishText(document(ITEM), ['GET /items/:id 0.10', 'GET /items/special 0.50']);
     expect(priced(told)).toEqual(['GET /items/{id} 0.10', 'GET /items/special 0.50']);
     expect(told.text.match(/"operationId":"item"/g)).toHaveLength(1);
@@ -87,7 +87,7 @@ describe('which operations are told', () => {
     expect(told.text).not.toContain('item"');
   });
 
-  test('behaviour: what nobody can pay, what has no method of OpenAPI and what never applies is left out and said', () => {
+  test('behaviour: a route that nobody can pay, that has no method of OpenAPI or that never applies is left out and said', () => {
     const told = publishText(undefined, ['GET /a 0.10', 'PROPFIND /b 0.10'], [], (each) => each.pattern !== '/a');
     expect([priced(told), why(told)]).toEqual([[], ['unpayable', 'method']]);
   });
@@ -101,7 +101,7 @@ describe('which operations are told', () => {
 });
 
 describe('what is told of an operation', () => {
-  test('behaviour: price, protocol, 402 and security stand beside what the owner wrote', () => {
+  test('behaviour: an operation’s price, protocol, 402 and security stand beside what the owner wrote', () => {
     const told = publishText(
       document(
         '/a: { get: { summary: A, tags: [x], responses: { "200": { description: OK }, "402": { description: mine } } } }',
@@ -263,7 +263,7 @@ describe('references', () => {
 });
 
 describe('the documents', () => {
-  test('behaviour: title, version, contact and guidance stand on top, and links to the text beside it', () => {
+  test('behaviour: the document has title, version, contact and guidance on top, and links to the text beside it', () => {
     const { document: told } = publishText(document(ITEM), ['GET /items/:id 0.10'], [], undefined, {
       contact: 'owner@example.com',
       docsUrl: 'https://docs.example.com',
@@ -276,7 +276,7 @@ describe('the documents', () => {
     });
   });
 
-  test('behaviour: without a document and a title the host is the title', () => {
+  test('behaviour: if there is no document and no title, the host is the title', () => {
     const told = publishText(undefined, ['GET /a 0.10']);
     expect(told.document.info).toMatchObject({ title: 'api.example.com', version: '1.0.0' });
     expect(told.llms.startsWith('# api.example.com\n')).toBe(true);
@@ -308,7 +308,7 @@ describe('the documents', () => {
     expect(other.publication.digest).toBe(one.publication.digest);
   });
 
-  test('behaviour: another price is another digest', () => {
+  test('behaviour: a document with another price has another digest', () => {
     const digest = (rule: string): string => publishText(undefined, [rule]).publication.digest;
     expect(digest('GET /a 0.10')).not.toBe(digest('GET /a 0.11'));
   });
@@ -338,7 +338,7 @@ describe('a document that is too large', () => {
     );
   const sized = (told: Told): number => Buffer.byteLength(told.text);
 
-  test('behaviour: it loses the schemas of its responses first', () => {
+  test('behaviour: a document that is too large loses the schemas of its responses first', () => {
     const told = publishText(large(480, words, 'b'), ['POST /* 0.10']);
     expect([told.report.without, told.report.cut]).toEqual([{ responses: true, bodies: false }, 0]);
     expect(told.text).toContain('body-b');
@@ -346,14 +346,14 @@ describe('a document that is too large', () => {
     expect(sized(told)).toBeLessThanOrEqual(MOST_BYTES);
   });
 
-  test('behaviour: then its request bodies', () => {
+  test('behaviour: a document that is still too large loses its request bodies next', () => {
     const told = publishText(large(480, words, words), ['POST /* 0.10']);
     expect([told.report.without, told.report.cut]).toEqual([{ responses: true, bodies: true }, 0]);
     expect(told.text).not.toMatch(/body-|answer-/);
     expect(priced(told)).toHaveLength(480);
   });
 
-  test('behaviour: then operations from the last, as many as it takes', () => {
+  test('behaviour: a document that is still too large loses operations at last, from its end, as many as it takes', () => {
     const rules = Array.from({ length: 4_000 }, (_, index) => `GET /p${String(index).padStart(4, '0')} 0.10`);
     const told = publishText(undefined, rules);
     const kept = priced(told).length;
@@ -363,7 +363,7 @@ describe('a document that is too large', () => {
     expect(sized(told)).toBeGreaterThan(MOST_BYTES - 4_000);
   });
 
-  test('behaviour: at the longest origin there is room for it too', () => {
+  test('behaviour: a document cut to its limit has room for the longest origin too', () => {
     const rules = Array.from({ length: 4_000 }, (_, index) => `GET /p${String(index).padStart(4, '0')} 0.10`);
     const { publication } = publishText(undefined, rules);
     const origin = `https://${'h'.repeat(255)}:65535`;

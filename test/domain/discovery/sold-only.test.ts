@@ -80,7 +80,7 @@ function documentOf(all: readonly Operation[]): string {
 const filled = (path: string): string => path.replaceAll(/\{[^}]*\}/g, 'filled9');
 const asPattern = (path: string): string => path.replaceAll(/\{([^}]*)\}[^/]*/g, ':$1');
 
-test('behaviour: only what is sold is told, whatever routes, exclusions and document are', () => {
+test('behaviour: a publication tells only what is sold, whatever routes, exclusions and document are', () => {
   fc.assert(
     fc.property(rules, operations, fc.array(pattern, { maxLength: 2 }), (given, all, exclude) => {
       const routes: Route[] = given.map((rule) =>

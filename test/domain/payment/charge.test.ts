@@ -148,7 +148,7 @@ describe('one event', () => {
     expect(moved.ok ? moved.charge.state : moved.because).toBe(end);
   });
 
-  test('behaviour: a reason is cut, and is text', () => {
+  test('behaviour: the reason of a charge is cut, and is text', () => {
     const { reason } = after([{ kind: 'released', reason: `${'x'.repeat(199)}\u{1f600}` }]);
     expect(reason).toBe(`${'x'.repeat(199)}\ufffd`);
   });
@@ -192,7 +192,7 @@ describe('one event', () => {
     expect(second.via).toBe('second');
   });
 
-  test('behaviour: what was not carried out is free again, and settles again when it is claimed anew', () => {
+  test('behaviour: a charge that was not carried out is free again, and settles again when it is claimed anew', () => {
     const released = after([started, EVENTS['not_carried_out']!]);
     expect(released).toMatchObject({ state: 'released', credential: null, owner: null, reason: 'breaker_open' });
     const again = decideClaim(released, CLAIM, OPTIONS, NOW + 1);
@@ -229,7 +229,7 @@ describe('one event', () => {
     ...{ kind: 'looked', at: 'end', search, lookInMs: 5, reason: 'payment_used' },
   });
 
-  test('behaviour: what a look searched is kept beside a request that has the charge, and nothing else of it changes', () => {
+  test('behaviour: a search of the chain is kept beside a request that has the charge, and nothing else of the charge changes', () => {
     const taken = transition(
       after([started, EVENTS['unknown']!]),
       EVENTS['taken_over']!,
@@ -260,7 +260,7 @@ describe('one event', () => {
     ['of a version without numbers, over none', null, { block: '7' }, 'found'],
     ['without numbers that a rail would write', { next: '7' }, { round: 'x', next: '-1' }, 'kept'],
     ['nothing', { next: '7' }, null, 'kept'],
-  ])('behaviour: of two searches the further one is kept: %s', (_what, kept, found, expected) => {
+  ])('behaviour: if two searched the chain, the further search is kept: %s', (_what, kept, found, expected) => {
     const row = { ...after([started]), search: kept };
     const search = expected === 'kept' ? kept : found;
     expect(play([[ended(found), 'r', NOW + LEASE]], row).search).toEqual(search);
@@ -306,13 +306,16 @@ describe('who presents a payment again', () => {
     ['refunded', { ...IN_STATE.settled, leaseUntil: 0, refundedAt: NOW }, NOW + 1, 'already_paid', 'spent'],
   ];
 
-  test.each(STANDINGS)('behaviour: %s', (_what, charge, at, identical, others) => {
-    expect(paymentStatus(charge, presented, at)).toBe(identical);
-    for (const shown of [other, elsewhere, { ...presented, method: 'POST' }])
-      expect(paymentStatus(charge, shown, at)).toBe(others);
-  });
+  test.each(STANDINGS)(
+    'behaviour: a payment that is presented again is answered as its charge stands: %s',
+    (_what, charge, at, identical, others) => {
+      expect(paymentStatus(charge, presented, at)).toBe(identical);
+      for (const shown of [other, elsewhere, { ...presented, method: 'POST' }])
+        expect(paymentStatus(charge, shown, at)).toBe(others);
+    },
+  );
 
-  test('behaviour: a day to fetch an answer from when the settlement became certain, whatever became of leases', () => {
+  test('behaviour: a payer has a day to fetch an answer from when the settlement became certain, whatever became of leases', () => {
     const given = after([started, { kind: 'settled', proof: proofOf(CLAIM), leaseMs: 0 }]);
     const cut = { ...IN_STATE.settled, leaseUntil: 0 };
     const kept = after([started, settled, EVENTS['answer_kept']!]);
@@ -403,7 +406,7 @@ describe('asking the upstream again', () => {
       expect(redeem(giveUp(charge, because), NOW)).toBe('not_redeemable');
   });
 
-  test('behaviour: what was not asked after all does not count', () => {
+  test('behaviour: an ask that was not sent after all does not count', () => {
     const failed = giveUp(paidFor('POST'), 'upstream_failed');
     const taken = redeem(failed, failed.askAt ?? NOW);
     if (typeof taken === 'string') throw new Error(taken);
@@ -475,7 +478,7 @@ describe('asking the upstream again', () => {
     }
   });
 
-  test('behaviour: of a charge that is settled before the response the upstream was asked before', () => {
+  test('behaviour: the upstream was asked before a charge settled if it settles before the response', () => {
     const claim = { ...CLAIM, settle: 'before_response' as const };
     const opened = decideClaim(undefined, claim, OPTIONS, NOW);
     if (opened.kind !== 'claimed') throw new Error(opened.kind);
@@ -503,7 +506,7 @@ describe('what is owed', () => {
       request: requestOf('POST', '/x'),
     });
 
-  test('behaviour: what can be fetched no more and was of no use is owed, until the money is given back', () => {
+  test('behaviour: a charge that can be fetched no more and was of no use is owed, until the money is given back', () => {
     expect(owedBecauseOf(IN_STATE.settled, NOW + 1)).toBeUndefined();
     expect(owedBecauseOf(IN_STATE.settled, NOW + LEASE)).toBeUndefined();
     expect(owedBecauseOf(IN_STATE.settled, NOW + REDEEM_MS)).toBe('tollgate');
@@ -550,7 +553,7 @@ describe('what is owed', () => {
     expect(transition(kept, EVENTS['partial']!, { owner: 'store' }, NOW + REDEEM_MS).ok).toBe(true);
   });
 
-  test('behaviour: who never came back is its own fault, unless it could not', () => {
+  test('behaviour: a charge whose client never came back is owed by its client’s fault, unless it could not come', () => {
     const proven = after([started, { kind: 'settled', proof: proofOf(CLAIM), leaseMs: 0 }]);
     expect(owedBecauseOf(proven, NOW + REDEEM_MS)).toBe('client');
     expect(owedBecauseOf({ ...proven, x402Version: 1, attempts: 1 }, NOW)).toBe('tollgate');

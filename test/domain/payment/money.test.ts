@@ -13,7 +13,7 @@ test.each([
   expect(price && toAtomic(price, 6)).toBe(atomic);
 });
 
-test('refuses: more decimals than the asset has, instead of cutting them off', () => {
+test('refuses: a price of more decimals than the asset has, instead of cutting them off', () => {
   const price = parsePrice('0.0000001');
   expect(price && toAtomic(price, 6)).toBeUndefined();
   expect(price && toAtomic(price, 7)).toBe(1n);
@@ -26,7 +26,7 @@ test.each([
   expect(parsePrice(amount)).toBeUndefined();
 });
 
-test('behaviour: what is formatted reads back as the same price, and order is that of the numbers', () => {
+test('behaviour: a price that is formatted reads back as the same price, and prices are ordered as numbers', () => {
   const price = fc.record({ units: fc.bigInt({ min: 1n, max: 10n ** 11n }), scale: fc.integer({ min: 0, max: 11 }) });
   fc.assert(
     fc.property(price, price, (a, b) => {

@@ -38,7 +38,7 @@ function render(made: Offer, options: { v1?: boolean; path?: string; method?: st
 }
 
 describe('the body', () => {
-  test('behaviour: is exactly section 7.1 of the interface, members in its order', () => {
+  test('behaviour: the body of a 402 is exactly section 7.1 of the interface, members in its order', () => {
     const { body, text } = render(offer({ description: 'A report' }));
     expect(body).toEqual({
       error: 'Payment Required',
@@ -63,7 +63,7 @@ describe('the body', () => {
     expect(text).not.toMatch(/x402Version|accepts/);
   });
 
-  test('behaviour: the description is the route’s, else its name, else METHOD pattern', () => {
+  test('behaviour: the description in a 402 is the route’s, else its name, else METHOD pattern', () => {
     expect(render(offer({ description: 'D', name: 'N' })).body.description).toBe('D');
     expect(render(offer({ name: 'N' })).body.description).toBe('N');
     expect(render(offer({ description: '', name: '' })).body.description).toBe('GET /reports/*');
@@ -76,7 +76,7 @@ describe('the body', () => {
     }
   });
 
-  test('behaviour: with v1 the members of x402 v1 follow the interface’s', () => {
+  test('behaviour: the body of a 402 with v1 has the members of x402 v1 after the interface’s', () => {
     const { body } = render(offer({ description: 'A report' }), { v1: true });
     expect(Object.keys(body).slice(-2)).toEqual(['x402Version', 'accepts']);
     expect(body.x402Version).toBe(1);
@@ -107,7 +107,7 @@ describe('the body', () => {
 });
 
 describe('the header', () => {
-  test('behaviour: is x402 v2, with the atomic amount, the CAIP-2 network and the charge id', () => {
+  test('behaviour: the header of a 402 is x402 v2, with the atomic amount, the CAIP-2 network and the charge id', () => {
     expect(render(offer({ description: 'A report' })).header).toEqual({
       x402Version: 2,
       error: 'payment_required',
@@ -126,7 +126,7 @@ describe('the header', () => {
     });
   });
 
-  test('behaviour: stays within 3 KiB, its URL within 1,024 bytes and its description within 256, whatever the route says', () => {
+  test('behaviour: the header of a 402 stays within 3 KiB, its URL within 1,024 bytes and its description within 256, whatever the route says', () => {
     for (const unit of ['"', '\\', '\u0001', '\u007f', 'é', '日', '😀', 'x']) {
       const { header } = render(offer({ description: unit.repeat(1000 / unit.length) }), {
         path: `/${'%C3%A9'.repeat(1300)}`,
@@ -141,7 +141,7 @@ describe('the header', () => {
 });
 
 describe('what is remembered of an answer', () => {
-  test('attack: nothing of one answer gets into another, whatever they differ in', () => {
+  test('attack: nothing of one 402 gets into another, whatever they differ in', () => {
     const offers = [offer(), offer({ id: '00000000-0000-4000-8000-00000000000b', description: 'café' })];
     const demands = offers.flatMap((made) =>
       ['x', 'y'].flatMap((steady) =>
@@ -182,7 +182,7 @@ describe('an offer', () => {
   });
 });
 
-test('behaviour: what can be offered changes the answers, and none can be given where nothing can', () => {
+test('behaviour: the ways that can be offered now change the 402, and none is given if nothing can be offered', () => {
   let revision = 0;
   let feePayer: string | undefined;
   const render = createPaymentRequired({

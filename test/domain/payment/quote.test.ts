@@ -18,7 +18,7 @@ function offer(made: Route = route('GET /reports/* 0.10'), receiver: Receiver = 
 }
 
 describe('a quote', () => {
-  test('behaviour: fixes route, method, price, currency, terms and expiry', () => {
+  test('behaviour: a quote fixes route, method, price, currency, terms and expiry', () => {
     const made = offer();
     const quote = quotes.read(joinChargeId(quotes.issue(made, 'GET', NOW)), NOW);
     expect(quote).toMatchObject({
@@ -31,7 +31,7 @@ describe('a quote', () => {
     expect(quote?.hasTermsOf(made)).toBe(true);
   });
 
-  test('behaviour: the id is chg_ and at most 124 characters of the base64url alphabet, different each time', () => {
+  test('behaviour: a quote’s id is chg_ and at most 124 characters of the base64url alphabet, different each time', () => {
     const made = offer();
     const ids = Array.from({ length: 50 }, () => joinChargeId(quotes.issue(made, 'GET', NOW)));
     expect(new Set(ids).size).toBe(50);
@@ -41,7 +41,7 @@ describe('a quote', () => {
     }
   });
 
-  test('behaviour: the largest price, scale and currency that a route can have survive', () => {
+  test('behaviour: a quote holds the largest price, scale and currency that a route can have', () => {
     const receiver = receiverOf({ decimals: 18, currencies: ['ABCDEFGHIJ'] });
     const made = offer(route('GET /a 999999999999.999999999999999999', { currency: 'ABCDEFGHIJ' }), receiver);
     expect(quotes.read(joinChargeId(quotes.issue(made, 'GET', NOW)), NOW)).toMatchObject({
@@ -50,7 +50,7 @@ describe('a quote', () => {
     });
   });
 
-  test('behaviour: lives until its expiry and not a millisecond longer', () => {
+  test('behaviour: a quote lives until its expiry and not a millisecond longer', () => {
     const id = joinChargeId(quotes.issue(offer(), 'GET', NOW));
     expect(quotes.read(id, NOW + 299_999)).toBeDefined();
     expect(quotes.read(id, NOW + 300_000)).toBeUndefined();
@@ -64,7 +64,7 @@ describe('a quote', () => {
     expect(quotes.read(first, NOW)?.isFor('GET')).toBe(true);
   });
 
-  test('behaviour: secrets rotate: the first signs, all verify, a removed one does not', () => {
+  test('behaviour: the secrets of quotes rotate: the first signs, all verify, a removed one does not', () => {
     const made = offer();
     const older = createQuotes({
       secrets: [OLD_SECRET],
@@ -82,7 +82,7 @@ describe('a quote', () => {
     expect(quotes.read(joinChargeId(rotated.issue(made, 'GET', NOW)), NOW)).toBeDefined();
   });
 
-  test('behaviour: terms that changed make it void', () => {
+  test('behaviour: terms that changed make a quote void', () => {
     const made = offer();
     const quote = quotes.read(joinChargeId(quotes.issue(made, 'GET', NOW)), NOW);
     const changes: Partial<PlainReceiver>[] = [
@@ -98,7 +98,7 @@ describe('a quote', () => {
     ).toBe(true);
   });
 
-  test('behaviour: the terms are those of all ways that are configured, in whatever order', () => {
+  test('behaviour: the terms of a quote are those of all ways that are configured, in whatever order', () => {
     const [one, other, coarse] = [{}, { network: 'eip155:43113' }, { payTo: `0x${'3'.repeat(40)}`, decimals: 0 }].map(
       (changes) => receiverOf(changes).ways,
     );
@@ -118,7 +118,7 @@ describe('a quote', () => {
       expect(quote?.hasTermsOf(changed)).toBe(false);
   });
 
-  test('attack: every single changed character but those of the nonce makes it no quote', () => {
+  test('attack: every single changed character but those of the nonce makes a quote none', () => {
     const id = joinChargeId(quotes.issue(offer(), 'GET', NOW));
     // Read before, so that what it has in common with the others is remembered.
     expect(quotes.read(id, NOW)).toBeDefined();

@@ -5,7 +5,7 @@ import { parsePattern } from '../../../src/domain/routing/pattern.ts';
 
 const part = fc.constantFrom('a', 'Bc', 'd-1', '_', ':x', ':y', ':x', '*', ':1', ':', '*r', '{z}', 'e.f', '(g)', '');
 
-test('behaviour: both ways read a pattern alike, or refuse it with the same sentence', () => {
+test('behaviour: both ways of reading a pattern read it alike, or refuse it with the same sentence', () => {
   const seen = { read: 0, refused: 0 };
   fc.assert(
     fc.property(fc.array(part, { maxLength: 6 }), (parts) => {
@@ -22,7 +22,7 @@ test('behaviour: both ways read a pattern alike, or refuse it with the same sent
 });
 
 test.each(['', 'a', ':x', '*', '/*/', '/a/*/b', '/a//b', '/a\n', '/:x/:x', `/${'a'.repeat(512)}`])(
-  'refuses: %j',
+  'refuses: %j as a pattern',
   (text) => {
     expect(parsePattern(text).ok).toBe(false);
   },
@@ -34,7 +34,7 @@ test.each([
   ['/a/', ['literal']],
   ['/a/:x/*', ['literal', 'param', 'wildcard']],
   [`/${'a'.repeat(511)}`, ['literal']],
-])('behaviour: %s has the segments %j', (text, kinds) => {
+])('behaviour: the pattern %s has the segments %j', (text, kinds) => {
   const parsed = parsePattern(text);
   expect(parsed.ok && parsed.pattern.segments.map(({ kind }) => kind)).toEqual(kinds);
 });

@@ -117,7 +117,7 @@ function play(
 }
 
 describe('one change after the other', () => {
-  test('behaviour: gives the answers of a set compiled from scratch, and older snapshots keep theirs', () => {
+  test('behaviour: a changed set gives the answers of one compiled from scratch, and older snapshots keep theirs', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => {
         let routes: readonly Route[] = [route('GET /a 0.30')];
@@ -141,7 +141,7 @@ describe('one change after the other', () => {
     );
   });
 
-  test('attack: a price that was remembered for a path does not outlive its change', () => {
+  test('attack: a price that was remembered for a path does not outlive the change of its route', () => {
     const before = route('GET /a 0.10');
     const snapshot = compile([before]);
     for (let i = 0; i < 5; i++) snapshot.resolve('GET', '/a');
@@ -163,7 +163,7 @@ describe('one change after the other', () => {
     ['a pattern that is none', (a: Route) => ({ kind: 'updated', route: { ...a, pattern: 'a' } }) as const],
     ['a pattern that another has', (a: Route) => ({ kind: 'updated', route: { ...a, pattern: '/B/' } }) as const],
     ['a new route where one stands', () => ({ kind: 'created', route: route('GET /b') }) as const],
-  ])('refuses: %s, and the snapshot before goes on', (_why, make) => {
+  ])('refuses: a change to %s, and the snapshot before goes on', (_why, make) => {
     const a = route('GET /a 0.10');
     const snapshot = compile([a, route('GET /b')]);
     const answers = answersOf(snapshot);
@@ -173,7 +173,7 @@ describe('one change after the other', () => {
     expect(next?.resolve('GET', '/a')).toMatchObject({ match: { route: { amount: '0.70' } } });
   });
 
-  test('refuses: a change of a route that is not there, a second route with one id', () => {
+  test('refuses: a change of a route that is not there, and a second route with one id', () => {
     const a = route('GET /a');
     const snapshot = compile([a]);
     for (const kind of ['updated', 'deleted'] as const)
@@ -181,7 +181,7 @@ describe('one change after the other', () => {
     expect(changeSnapshot(snapshot, { kind: 'created', revision: 2, route: { ...a, pattern: '/c' } })).toBeUndefined();
   });
 
-  test('behaviour: only the newest can be changed, and one that has seen much leave has to be compiled anew', () => {
+  test('behaviour: only the newest snapshot can be changed, and one that has seen many routes leave has to be compiled anew', () => {
     const a = route('GET /a');
     const first = compile([a]);
     const second = changeSnapshot(first, { kind: 'updated', revision: 2, route: { ...a, amount: '2' } });
@@ -236,7 +236,7 @@ describe('one list after the other', () => {
     }
   };
 
-  test('behaviour: what differs gives the answers of the list compiled from scratch; what is not valid, none', () => {
+  test('behaviour: a list taken up by its differences answers as if compiled from scratch; one that is not valid is refused', () => {
     let [taken, refused] = [0, 0];
     fc.assert(
       fc.property(fc.array(fc.array(edit, { maxLength: 4 }), { minLength: 3, maxLength: 12 }), (rounds) => {
@@ -265,7 +265,7 @@ describe('one list after the other', () => {
     expect(Math.min(taken, refused)).toBeGreaterThan(100);
   });
 
-  test('behaviour: among many routes a few that came and went are found without the rest', () => {
+  test('behaviour: a few routes that came and went are found among many without the rest', () => {
     const routes = Array.from({ length: 5000 }, (_, i) => route(`GET /r${i}`));
     const snapshot = compile(routes);
     const next = routes.toSpliced(10, 50).toSpliced(4000, 0, route('GET /new'));
@@ -278,7 +278,7 @@ describe('one list after the other', () => {
   test.each([
     [1000, true],
     [1001, false],
-  ])('behaviour: %i differences are taken up at once: %s', (differences, taken) => {
+  ])('behaviour: %i differences between lists are taken up at once: %s', (differences, taken) => {
     const routes = Array.from({ length: 1200 }, (_, i) => route(`GET /r${i}`));
     const next = routes.map((one, i) => (i < differences ? { ...one, amount: '5' } : one));
     expect(reviseSnapshot(compile(routes), setOf(next)) !== undefined).toBe(taken);

@@ -44,7 +44,7 @@ describe('which route applies', () => {
     expect(winner(compile([route('GET /v1/export')]), `GET ${spelling}`)).toBe('GET /v1/export');
   });
 
-  test('behaviour: agrees with the linear oracle on random routes and paths', () => {
+  test('behaviour: a snapshot agrees with the linear oracle on random routes and paths', () => {
     const segment = fc.constantFrom('a', 'b', 'A', 'c', ':x', ':y', '{z:int}');
     const pattern = fc
       .tuple(fc.array(segment, { maxLength: 4 }), fc.boolean())
@@ -107,7 +107,7 @@ describe('which route applies', () => {
     expect(winner(snapshot, 'GET /STATIC/app.js')).toBe('GET /*');
   });
 
-  test('behaviour: for an undeclared method that pays, the dearest active route counts', () => {
+  test('behaviour: an undeclared method that pays costs what the dearest active route does', () => {
     const dear = route('PUT /a 9.90');
     const snapshot = compile([route('GET /a 0.10'), dear, route('PATCH /a 99', { status: 'paused' })]);
     const resolution = snapshot.resolve('POST', '/a');
@@ -116,7 +116,7 @@ describe('which route applies', () => {
 });
 
 describe('the cache', () => {
-  test('attack: paths that never come twice do not push out those that do', () => {
+  test('attack: paths that never come twice push none that do out of the cache', () => {
     const snapshot = compile([route('GET /a/*')]);
     for (let i = 0; i < 3; i++) snapshot.resolve('GET', '/a/Hot');
     for (let i = 0; i < 50_000; i++) snapshot.resolve('GET', `/a/A${i}`);
@@ -125,7 +125,7 @@ describe('the cache', () => {
     expect(snapshot.cache.hits).toBe(before + 1);
   });
 
-  test('behaviour: what was cached for one method does not answer another', () => {
+  test('behaviour: a route that was cached for one method does not answer another', () => {
     const snapshot = compile([route('GET /a')]);
     for (let i = 0; i < 3; i++) expect(winner(snapshot, 'GET /A')).toBe('GET /a');
     for (let i = 0; i < 3; i++) expect(winner(snapshot, 'POST /A')).toBe('undeclared');
@@ -138,16 +138,16 @@ describe('compiling', () => {
     ['a pattern that is none', [route('GET a')]],
     ['an amount that is none', [route('GET /a 0')]],
     ['two routes with one key and method', [route('GET /a/:x'), route('GET /A/{y}/')]],
-  ])('refuses: %s, whole', (_why, routes) => {
+  ])('refuses: a set with %s, whole', (_why, routes) => {
     expect(() => compile([route('GET /fine'), ...routes])).toThrow(/^route /);
   });
 
-  test('refuses: one id twice', () => {
+  test('refuses: a set with one id twice', () => {
     const first = route('GET /a');
     expect(() => compile([first, { ...route('GET /b'), id: first.id }])).toThrow(/the id stands twice/);
   });
 
-  test('behaviour: in slices it gives the same, and lets others run in between', async () => {
+  test('behaviour: a set compiled in slices is the same, and lets others run in between', async () => {
     const routes = Array.from({ length: 1000 }, (_, i) => route(`GET /r${i}/:id`));
     let breaths = 0;
     const sliced = await compileSnapshotInSlices(
@@ -163,7 +163,7 @@ describe('compiling', () => {
 describe('explaining', () => {
   const snapshot = compile([route('GET /v1/reports/:id'), route('POST /v1/reports/:id'), route('* /v1/*')]);
 
-  test('behaviour: says which routes were considered and why one won', () => {
+  test('behaviour: an explanation says which routes were considered and why one won', () => {
     const explanation = explainMatch(snapshot, {
       method: 'get',
       path: '/v1/reports/q%203?full=1',
@@ -178,13 +178,13 @@ describe('explaining', () => {
     ]);
   });
 
-  test('behaviour: bytes that a target cannot hold are percent-encoded first', () => {
+  test('behaviour: bytes that a target cannot hold are percent-encoded before they are explained', () => {
     expect(matchRoute(snapshot, { method: 'GET', path: '/v1/reports/q 3 é', rules: RULES }).params).toEqual({
       id: 'q 3 é',
     });
   });
 
-  test('behaviour: a path that the proxy would refuse is protected and ambiguous', () => {
+  test('behaviour: a path that the proxy would refuse is explained as protected and ambiguous', () => {
     expect(matchRoute(snapshot, { method: 'GET', path: '/free/../v1', rules: RULES })).toEqual({
       matched: true,
       payment_required: true,
@@ -194,7 +194,7 @@ describe('explaining', () => {
     });
   });
 
-  test('behaviour: an unmatched path is no match, with every member there', () => {
+  test('behaviour: an unmatched path is explained as no match, with every member there', () => {
     expect(
       matchRoute(snapshot, { method: 'GET', path: '/free', rules: { ...RULES, undeclaredMethods: 'pay' } }),
     ).toEqual({
@@ -207,7 +207,7 @@ describe('explaining', () => {
 });
 
 describe('profiles', () => {
-  test.each(PROFILE_NAMES)('behaviour: %s matches a spelling exactly where its router would', (name) => {
+  test.each(PROFILE_NAMES)('behaviour: profile %s matches a spelling exactly if its router would', (name) => {
     const folding = profileFolding(name);
     const snapshot = compileSnapshot(
       {
@@ -304,7 +304,7 @@ describe('where routers could disagree about the route', () => {
     },
   );
 
-  test('behaviour: the dearer of the whole and what its other name leads to; what covers both keeps its rank', () => {
+  test('behaviour: a path with another name costs the dearer of the two; a route that covers both keeps its rank', () => {
     const snapshot = snapshotOf(
       route('GET /x/:id', { amount: '0.01' }),
       route('GET /x/*', { amount: '5' }),

@@ -79,7 +79,7 @@ describe('canonicalPath', () => {
     ['refuse and merge', OPTIONS],
     ['keep', KEEP],
   ] as const) {
-    test(`behaviour: canonicalising twice changes nothing, and URL parsers read the same path (${name})`, () => {
+    test(`behaviour: canonicalising a path twice changes nothing, and URL parsers read the same path (${name})`, () => {
       fc.assert(
         fc.property(paths, (raw) => {
           const once = canonicalPath(raw, options);
@@ -143,7 +143,7 @@ describe('canonicalPath', () => {
     }
   });
 
-  test('behaviour: double_slashes: keep forwards them and matches them merged', () => {
+  test('behaviour: double_slashes: keep forwards double slashes and matches them merged', () => {
     expect(canonicalPath('/v1//export', KEEP)).toMatchObject({
       ok: true,
       path: '/v1//export',
@@ -189,24 +189,24 @@ describe('splitTarget', () => {
   const split = (target: string, method = 'GET', host: string | undefined = 'api.example.com') =>
     splitTarget({ method, target, host }, OPTIONS);
 
-  test('behaviour: the query goes on byte for byte', () => {
+  test('behaviour: the query of a target goes on byte for byte', () => {
     expect(split('/a?b=%zz&c=/../&d=é'.replace('é', '%e9'))).toEqual({ rawPath: '/a', query: '?b=%zz&c=/../&d=%e9' });
     expect(split('/a?')).toEqual({ rawPath: '/a', query: '?' });
     expect(split('/a?b?c')).toEqual({ rawPath: '/a', query: '?b?c' });
   });
 
-  test('refuses: a query with # or anything but visible ASCII', () => {
+  test('refuses: a target whose query has # or anything but visible ASCII', () => {
     for (const query of ['?a#b', '?a b', '?a\u00e9', '?a\u0000', '?a\u007f']) {
       expect(split(`/a${query}`)).toMatchObject({ code: 'target_ambiguous' });
     }
   });
 
-  test('behaviour: the limit itself passes, one byte more does not', () => {
+  test('behaviour: a target of the limit itself passes, one byte more does not', () => {
     expect(split(`/${'a'.repeat(63)}`)).toMatchObject({ query: '' });
     expect(split(`/${'a'.repeat(64)}`)).toMatchObject({ code: 'target_too_long' });
   });
 
-  test('behaviour: absolute form is read only where its authority is the Host', () => {
+  test('behaviour: a target in absolute form is read only if its authority is the Host', () => {
     expect(split('http://API.example.com/a?b')).toEqual({ rawPath: '/a', query: '?b' });
     expect(split('http://api.example.com')).toEqual({ rawPath: '/', query: '' });
     expect(split('http://api.example.com?a')).toEqual({ rawPath: '/', query: '?a' });
@@ -228,7 +228,7 @@ describe('splitTarget', () => {
     });
   });
 
-  test('refuses: methods that were not let in, and TRACE and CONNECT even where they were', () => {
+  test('refuses: methods that were not let in, and TRACE and CONNECT even if they were', () => {
     expect(split('/a', 'PURGE')).toEqual({ rawPath: '/a', query: '' });
     for (const method of ['TRACE', 'CONNECT', 'PROPFIND', 'get', '']) {
       expect(split('/a', method)).toMatchObject({ code: 'method_unsupported' });
