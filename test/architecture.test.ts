@@ -102,7 +102,7 @@ describe('who may import whom', () => {
     expect(sql).toEqual([]);
   });
 
-  test('behaviour: which kind a store is, its settings answer, and only what makes or opens them asks', () => {
+  test('behaviour: the settings of a store answer which kind it is, and only what makes or opens them asks', () => {
     const asking = SOURCES.filter(
       ({ file, text }) =>
         !/^registry\/store\/\w+\//.test(file) && /[=!]==? '(?:sqlite|postgres)'|case 'sqlite'/.test(text),
@@ -154,7 +154,7 @@ describe('who may import whom', () => {
   });
 });
 
-test('refuses: anything around the page for people, but what the demo is given by the program that starts it', () => {
+test('refuses: code that adds to the page for people, but what the demo is given by the program that starts it', () => {
   const naming = SOURCES.filter(({ file, text }) => !file.startsWith('compose/') && /\baroundPage\b/.test(text));
   expect(naming.map(({ file }) => file)).toEqual(['cli/demo.ts']);
 });

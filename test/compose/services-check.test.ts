@@ -78,7 +78,7 @@ const way = (facilitators: readonly string[], rpc: string, network = 'base-sepol
 const configWith = (upstream: string, ...ways: string[]): string =>
   `proxy: { upstream: "${upstream}" }\nregistry: {}\nreceivers: [{ id: default, accepts: [${ways.join(', ')}] }]\n`;
 
-test('behaviour: what answers as it should is no warning, and every service is asked once', async () => {
+test('behaviour: a service that answers as it should is no warning, and every one is asked once', async () => {
   const facilitator = await serve(() => lists(BASE_SEPOLIA));
   const node = await serve(() => chain(84_532));
   const services = watch(configWith(node.url, way([facilitator.url], node.url)));
@@ -88,7 +88,7 @@ test('behaviour: what answers as it should is no warning, and every service is a
   expect(await services.detail()).toMatch(/^ok: facilitators, nodes and upstream were as they should be at \d{4}-/);
 });
 
-test('behaviour: each wrong thing is one warning, and readiness tolerates and names it', async () => {
+test('behaviour: each wrong thing about a service is one warning, and readiness tolerates and names it', async () => {
   const other = await serve(() => lists({ ...BASE_SEPOLIA, network: 'eip155:1' }));
   const mainnet = await serve(() => chain(8453));
   const dead = `127.0.0.1:${await deadPort()}`;
@@ -137,7 +137,7 @@ test('behaviour: a way on Solana that no facilitator lists is a warning too, and
   ]);
 });
 
-test('behaviour: what was wrong is asked again when readiness is, ever more seldom, until it is mended', async () => {
+test('behaviour: a wrong service is asked again when readiness is, ever more seldom, until it is mended', async () => {
   const facilitator = await serve(() => lists());
   const node = await serve(() => chain(84_532));
   const services = watch(configWith(node.url, way([facilitator.url], node.url)));
@@ -164,7 +164,7 @@ test('behaviour: what was wrong is asked again when readiness is, ever more seld
   expect(facilitator.asked).toHaveLength(length);
 });
 
-test('behaviour: what is wrong is told at once, whoever else does not answer', async () => {
+test('behaviour: a wrong service is told at once, whoever else does not answer', async () => {
   const silent = await serve(() => undefined);
   const dead = `127.0.0.1:${await deadPort()}`;
   const services = watch(configWith(`http://${dead}`, way([silent.url], 'none')));
@@ -179,7 +179,7 @@ test('behaviour: what is wrong is told at once, whoever else does not answer', a
   await asked;
 });
 
-test('behaviour: after its end it says nothing, whatever answers then', async () => {
+test('behaviour: a check of services says nothing after its end, whatever answers then', async () => {
   const silent = await serve(() => undefined);
   const services = watch(configWith(silent.url, way([silent.url], 'none')));
   const asked = services.ask();

@@ -32,7 +32,7 @@ function pass(target: string, paths: PathOptions): Passage {
 }
 
 describe('the corpus', () => {
-  test('behaviour: has at least 5,000 targets, none twice, all of them what a client can send', () => {
+  test('behaviour: the corpus has at least 5,000 targets, none twice, all of them what a client can send', () => {
     expect(ALL.length).toBeGreaterThanOrEqual(5000);
     expect(new Set(ALL).size).toBe(ALL.length);
     expect(ALL.filter((target) => !/^\/[\x21-\x7e]*$/.test(target) || target.includes('#'))).toEqual([]);
@@ -40,7 +40,7 @@ describe('the corpus', () => {
       expect([profiles.length > 0, targets.length > 20]).toEqual([true, true]);
   });
 
-  test('behaviour: has of everything that APIs put into their targets', () => {
+  test('behaviour: the corpus has of everything that APIs put into their targets', () => {
     const shapes: Readonly<Record<string, RegExp>> = {
       'encoded slash': /^[^?]*%2f/i,
       'encoded backslash': /^[^?]*%5c/i,
@@ -77,7 +77,7 @@ describe.each(CORPUS.map((group): [string, Group] => [group.name, group]))(
   '%s',
   (_, { profiles, settings, targets }) => {
     test.each(profiles)(
-      'behaviour: goes through %s without a refusal, as it came or in a canonical spelling',
+      'behaviour: the corpus goes through %s without a refusal, as it came or in a canonical spelling',
       (profile) => {
         const paths = pathsOf(profile, settings);
         const changed = targets.flatMap((target) => {
@@ -93,7 +93,7 @@ describe.each(CORPUS.map((group): [string, Group] => [group.name, group]))(
       },
     );
 
-    test.each(profiles)('behaviour: is never charged under %s for what other paths cost', (profile) => {
+    test.each(profiles)('behaviour: the corpus is never charged under %s for what other paths cost', (profile) => {
       if (profile === 'unknown') return;
       expect(wronglyCharged(pathsOf(profile, settings), targets)).toEqual([]);
     });

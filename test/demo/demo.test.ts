@@ -99,7 +99,7 @@ describe('the demo in front of somebody’s own API', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('behaviour: each pays from its own purse, and its terminal shows requests and payments as lines', async () => {
+  test('behaviour: each demo pays from its own purse, and its terminal shows requests and payments as lines', async () => {
     const [one, two] = demos;
     if (one === undefined || two === undefined) throw new Error('two demos were started');
     const [first, second, third] = [
@@ -146,7 +146,7 @@ describe('the demo in front of somebody’s own API', () => {
     await one.shows(/ {2}settled {2}0\.10 USD from \w+\.\.\w+ on solana:/);
   });
 
-  test('refuses: another network, in one sentence that names those that are offered', async () => {
+  test('refuses: to pay on another network, in one sentence that names those that are offered', async () => {
     const { code, stderr } = await run('pay.ts', '--network', 'base', demos[0]?.url('/reports/1') ?? '');
     expect([code, stderr]).toEqual([
       64,
@@ -239,7 +239,7 @@ describe('the demo in front of somebody’s own API', () => {
     });
   });
 
-  test('behaviour: METHOD, body and headers reach the API, once, and paid', async () => {
+  test('behaviour: METHOD, body and headers of npm run pay reach the API, once, and paid', async () => {
     const before = upstream.seen.length;
     const url = demos[0]?.url('/reports/7') ?? '';
     const { code, stdout } = await run(
@@ -272,7 +272,7 @@ describe('the demo in front of somebody’s own API', () => {
     expect(stdout).toMatch(/^302 Found\nlocation: http:\/\/nowhere\.invalid\/file\n[^]*receipt: \{"success":true/);
   });
 
-  test('behaviour: what it prints names what is there: the URL that costs, and commands of this checkout', async () => {
+  test('behaviour: a demo prints what is there: the URL that costs, and commands of this checkout', async () => {
     const [one] = demos;
     expect(one?.shown()).toContain(`curl -i ${one?.url('/reports/1')}\n`);
     expect(one?.shown()).toMatch(/\nIt takes test USDC on base-sepolia and on solana-devnet: chains of this machine, /);
@@ -284,7 +284,7 @@ describe('the demo in front of somebody’s own API', () => {
     expect(one?.shown()).toMatch(/npm start -- charges list --config \/\S+\/running\.json\n/);
   });
 
-  test('behaviour: nobody listens where it is sent: one sentence', async () => {
+  test('behaviour: a URL at which nobody listens is told in one sentence', async () => {
     const port = new URL(demos[0]?.url('') ?? '').port;
     const { code, stderr } = await run('pay.ts', 'http://nowhere.invalid/x', '--demo', port);
     expect([code, stderr]).toEqual([
@@ -293,7 +293,7 @@ describe('the demo in front of somebody’s own API', () => {
     ]);
   });
 
-  test('behaviour: an empty purse: the payment is refused with its reason, nothing is charged, exit code 1', async () => {
+  test('behaviour: a payment from an empty purse is refused with its reason, nothing is charged, exit code 1', async () => {
     const url = demos[1]?.url('/data/x') ?? '';
     const running = runningDemos(path.join(folder, `tollgate-demos-${process.getuid?.() ?? 0}`));
     const purse = running.find(({ proxy }) => url.startsWith(proxy))?.purses[0];

@@ -16,13 +16,13 @@ describe('the configuration', () => {
     ['without admin', 'registry: {}'],
     ['with an empty admin', 'registry: {}\nadmin:'],
     ['with an admin that says nothing of it', 'registry: {}\nadmin: {}'],
-  ])('behaviour: %s listens where the variable says', (_name, text) => {
+  ])('behaviour: a configuration %s listens where the variable says', (_name, text) => {
     expect(configOf(text, ENV).admin.listen).toEqual({ host: '0.0.0.0', port: 9999 });
     expect(configOf(text).admin.listen).toEqual({ host: '127.0.0.1', port: 9402 });
     expect(configOf(text, { TOLLGATE_ADMIN_LISTEN: '' }).admin.listen).toEqual({ host: '127.0.0.1', port: 9402 });
   });
 
-  test('behaviour: what a file says is not overruled', () => {
+  test('behaviour: a file’s admin.listen is not overruled by the variable', () => {
     const text = 'registry: {}\nadmin: { listen: "127.0.0.1:1234" }';
     expect(configOf(text, ENV).admin.listen).toEqual({ host: '127.0.0.1', port: 1234 });
   });
@@ -61,7 +61,7 @@ describe('tollgate healthcheck', () => {
     return { code: await healthcheck.run(args.args, io), stderr: io.stderr() };
   };
 
-  test('behaviour: without any file it asks where the variable says', async () => {
+  test('behaviour: without any file healthcheck asks where the variable says', async () => {
     const asked: (string | undefined)[] = [];
     const server = createServer((req, res) => {
       asked.push(req.url);
@@ -82,7 +82,7 @@ describe('tollgate healthcheck', () => {
     }
   });
 
-  test('refuses: without a file and without the variable there is nothing to ask', async () => {
+  test('refuses: a healthcheck without a file and without the variable: there is nothing to ask', async () => {
     expect((await ask({ TOLLGATE_CONFIG: '/nowhere/tollgate.yaml' })).code).toBe(64);
     expect((await ask({})).code).toBe(64);
   });

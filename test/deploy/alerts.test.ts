@@ -54,7 +54,7 @@ describe.each(ALERTS)('$alert', ({ alert, expr, annotations }) => {
   const used = selectorsOf(expr);
   const own = used.filter(({ name }) => name.startsWith('tollgate_'));
 
-  test('behaviour: names metrics that are registered, and labels that they have', async () => {
+  test('behaviour: an alert names metrics that are registered, and labels that they have', async () => {
     expect(used.length).toBeGreaterThan(0);
     const defaults = await createMetrics().text();
     for (const { name, matchers } of used) {
@@ -71,7 +71,7 @@ describe.each(ALERTS)('$alert', ({ alert, expr, annotations }) => {
     for (const label of keptLabelsOf(expr)) expect(labels).toContain(label);
   });
 
-  test('behaviour: waits for label values that the program writes', () => {
+  test('behaviour: an alert waits for label values that the program writes', () => {
     for (const { name, matchers } of own) {
       // Codes are numbers; states and results stand in the source as they are.
       for (const { label, value } of matchers.filter((matcher) => matcher.label !== 'code')) {
@@ -85,7 +85,7 @@ describe.each(ALERTS)('$alert', ({ alert, expr, annotations }) => {
     }
   });
 
-  test('behaviour: says what happened and what to do, with values that the series carry', () => {
+  test('behaviour: an alert says what happened and what to do, with values that the series carry', () => {
     for (const [, name] of annotations.summary.matchAll(/\$labels\.(\w+)/g))
       expect(expr).toContain(name === 'instance' && !expr.includes('by') ? '' : name);
     expect(annotations.action.length).toBeGreaterThan(20);
@@ -110,7 +110,7 @@ describe.skipIf(!promtool)('promtool (skipped where it is not installed)', () =>
     return { code: status, output: stdout + stderr };
   };
 
-  test('behaviour: reads the alerts and the configuration', () => {
+  test('behaviour: promtool reads the alerts and the configuration', () => {
     expect(run('check', 'rules', 'config/prometheus/alerts.yml')).toMatchObject({ code: 0 });
     expect(run('check', 'config', 'config/prometheus/prometheus.yml')).toMatchObject({ code: 0 });
   });

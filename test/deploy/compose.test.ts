@@ -88,7 +88,7 @@ describe.each([
   const service = serviceNamed(name);
   const config = configOf(name);
 
-  test('behaviour: its configuration loads', () => {
+  test('behaviour: the configuration of a service in compose.yaml loads', () => {
     expect(config.shape).toBe(shape);
     expect(configWarnings(config, NETWORKS)).toEqual([
       ...(shape === 'registry' ? [] : [expect.stringContaining('without `public_url` and `hosts`')]),
@@ -97,7 +97,7 @@ describe.each([
     ]);
   });
 
-  test('refuses: to start without what a user has to choose, and the first lines say how', () => {
+  test('refuses: to start a service of compose.yaml without what a user has to choose, and the first lines say how', () => {
     const needed = Object.values(service.environment).flatMap((value) => /^\$\{(\w+):\?/.exec(value)?.[1] ?? []);
     expect(needed.length).toBeGreaterThan(2);
     const exported = readText('config/compose.yaml')
@@ -110,7 +110,7 @@ describe.each([
     }
   });
 
-  test('behaviour: what it keeps lies in its volume, the rest may not be written', () => {
+  test('behaviour: a service of compose.yaml keeps its data in its volume, the rest may not be written', () => {
     expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
     const kept = config.registry?.store.name ?? config.sync?.snapshotFile ?? '';
     if (config.registry?.store.kind === 'postgres') return;
@@ -120,7 +120,7 @@ describe.each([
     expect(Object.keys(compose.volumes)).toContain(volume?.[0]);
   });
 
-  test('behaviour: it is this version, built from here, published where it listens, and has time to drain', () => {
+  test('behaviour: a service of compose.yaml is this version, built here, published where it listens, and has time to drain', () => {
     expect(service.image).toBe(`tollgate:${packageFile.version}`);
     expect(existsSync(path.join(ROOT, 'config', service.build ?? 'nothing', 'Dockerfile'))).toBe(true);
     const port = config.proxy?.listen.port ?? config.registry?.listen.port;

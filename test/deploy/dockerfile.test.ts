@@ -37,7 +37,7 @@ function argument(name: string): string | undefined {
 }
 
 describe('versions', () => {
-  test('behaviour: Node is named, the one that the tests run on, in both images', () => {
+  test('behaviour: both images name Node, the one that the tests run on', () => {
     const tested = packageFile.devDependencies['node'] ?? '';
     expect(argument('NODE_VERSION')).toBe(tested);
     expect(argument('NODE_IMAGE')).toContain('node:${NODE_VERSION}-');
@@ -46,7 +46,7 @@ describe('versions', () => {
     expect(process.versions.node).toBe(tested);
   });
 
-  test('behaviour: labels say what the package says', () => {
+  test('behaviour: the labels of the image say what the package says', () => {
     expect(argument('VERSION')).toBe(packageFile.version);
     const labels = Object.fromEntries(
       [...valueOf('LABEL').matchAll(/([\w.]+)="([^"]*)"/g)].map((match) => [match[1], match[2]]),
@@ -64,7 +64,7 @@ describe('versions', () => {
 describe('what runs', () => {
   const names = COMMANDS.map(({ name }) => name);
 
-  test('behaviour: entrypoint and command are an exec form of a command that exists', () => {
+  test('behaviour: entrypoint and command of the image are an exec form of a command that exists', () => {
     const [program, ...rest] = JSON.parse(valueOf('ENTRYPOINT')) as string[];
     expect([packageFile.bin[program ?? ''], rest]).toEqual(['dist/main.js', []]);
     const command = JSON.parse(valueOf('CMD')) as string[];
@@ -92,12 +92,12 @@ describe('what runs', () => {
     expect(Number(timeout) * 1000).toBeGreaterThan(Number(own));
   });
 
-  test('behaviour: what stops it is what makes it drain', () => {
+  test('behaviour: the signal that stops the image is the one that makes it drain', () => {
     expect(valueOf('STOPSIGNAL')).toBe('SIGTERM');
     expect(readText('src/cli/serve.ts')).toContain("'SIGTERM'");
   });
 
-  test('behaviour: it is nobody, by number, and writes to /data alone', () => {
+  test('behaviour: the image runs as nobody, by number, and writes to /data alone', () => {
     expect(valueOf('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     expect(JSON.parse(valueOf('VOLUME'))).toEqual(['/data']);
     const owned = last.filter(({ name, value }) => name === 'COPY' && value.includes('--chown'));
@@ -116,7 +116,7 @@ describe('what runs', () => {
     expect(valueOf('WORKDIR')).toBe('/');
   });
 
-  test('behaviour: it exposes the default ports, and its admin listener to the outside', () => {
+  test('behaviour: the image exposes the default ports, and its admin listener to the outside', () => {
     const env: Record<string, string> = { ...imageEnvironment(), ...VALUES };
     const loaded = loadConfig(path.join(ROOT, 'config/all-in-one.yaml'), env, '/', NETWORKS);
     if (!loaded.ok) throw new Error('all-in-one.yaml does not load');
@@ -160,7 +160,7 @@ describe('what goes in', () => {
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));
 
-  test('behaviour: everything is kept out but what is copied', () => {
+  test('behaviour: every file is kept out of the image but what is copied', () => {
     const copied = all
       .filter(({ name, value }) => name === 'COPY' && !value.includes('--from'))
       .flatMap(({ value }) => value.split(/\s+/).slice(0, -1));
@@ -170,7 +170,7 @@ describe('what goes in', () => {
     expect(new Set(ignored.slice(1))).toEqual(new Set(copied.map((source) => `!${source}`)));
   });
 
-  test('behaviour: what is built comes from the lock file and runs no script, and only what was built goes in', () => {
+  test('behaviour: the build of the image comes from the lock file and runs no script, and only what was built goes into the image', () => {
     const installs = all
       .filter(({ name, value }) => name === 'RUN' && /\bnpm (?!run)/.test(value))
       .map(({ value }) => value);

@@ -70,7 +70,7 @@ describe.each(FILES)('%s', (file, shape) => {
   const portOf = (name: string | number): number | undefined =>
     tollgate.ports.find((port) => port.name === name || port.containerPort === name)?.containerPort;
 
-  test('behaviour: its configuration loads, and what it warns of is what its comments say', () => {
+  test('behaviour: the configuration of a manifest loads, and what it warns of is what its comments say', () => {
     expect(config.shape).toBe(shape);
     expect(configWarnings(config, NETWORKS)).toEqual([
       ...(shape === 'registry' ? [] : [expect.stringContaining('without `public_url` and `hosts`')]),
@@ -78,7 +78,7 @@ describe.each(FILES)('%s', (file, shape) => {
     ]);
   });
 
-  test('refuses: to start as it comes, for the sake of what is marked EDIT and nothing else', () => {
+  test('refuses: to start a manifest as it comes, for the sake of what is marked EDIT and nothing else', () => {
     const result = loadMounted(configText(manifest), [secretMount(manifest, {})]);
     expect(result.ok).toBe(false);
     if (result.ok) return;
@@ -109,7 +109,7 @@ describe.each(FILES)('%s', (file, shape) => {
     expect(await adminStatus('/healthz')).toBe(404);
   });
 
-  test('behaviour: a slow moment does not restart it, a slow start neither', () => {
+  test('behaviour: a slow moment does not restart a pod, a slow start neither', () => {
     const patience = (probe: typeof tollgate.livenessProbe): number =>
       (probe?.periodSeconds ?? 0) * (probe?.failureThreshold ?? 0);
     expect(patience(tollgate.livenessProbe)).toBeGreaterThanOrEqual(30);
@@ -125,7 +125,7 @@ describe.each(FILES)('%s', (file, shape) => {
     expect(mount).not.toHaveProperty('subPath');
   });
 
-  test('behaviour: what is kept lies in a volume that may be written, and every volume is there', () => {
+  test('behaviour: a pod keeps its data in a volume that may be written, and every volume is there', () => {
     const store = config.registry?.store;
     const kept = [store?.kind === 'sqlite' ? store.file : undefined, config.sync?.snapshotFile].filter(
       (name) => name !== undefined,
@@ -144,7 +144,7 @@ describe.each(FILES)('%s', (file, shape) => {
     expect(tollgate.volumeMounts.map(({ name }) => name).toSorted()).toEqual(volumes.toSorted());
   });
 
-  test('behaviour: it runs as the user of the image, may write nothing but volumes and gain nothing', () => {
+  test('behaviour: a container runs as the user of the image, may write nothing but volumes and gain nothing', () => {
     const user = finalStage().find(({ name }) => name === 'USER')?.value;
     const context = { ...pod.securityContext, ...tollgate.securityContext };
     expect(context).toMatchObject({
@@ -160,7 +160,7 @@ describe.each(FILES)('%s', (file, shape) => {
     for (const { secret } of pod.volumes) if (secret) expect(secret.defaultMode & 0o007).toBe(0);
   });
 
-  test('behaviour: services and the network policy lead to its ports and nowhere else', () => {
+  test('behaviour: services and the network policy lead to the ports of a pod and nowhere else', () => {
     const labels = workload.spec.template.metadata.labels;
     for (const selector of [
       ...services.map(({ spec }) => spec.selector),
@@ -180,7 +180,7 @@ describe.each(FILES)('%s', (file, shape) => {
     expect([open, closed]).toEqual([served.map((port) => ({ port })), [{ port: config.admin.listen.port }]]);
   });
 
-  test('behaviour: of several pods one at a time is taken away, and they stand apart', () => {
+  test('behaviour: several pods are taken away one at a time, and they stand apart', () => {
     const { replicas } = workload.spec;
     const labels = workload.spec.template.metadata.labels;
     expect(replicas > 1).toBe(config.registry?.store.kind !== 'sqlite');
@@ -196,7 +196,7 @@ describe.each(FILES)('%s', (file, shape) => {
     if (replicas > 1) expect(workload.spec['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } });
   });
 
-  test('behaviour: what its first lines run are commands of this program, in the container that has it', () => {
+  test('behaviour: the first lines of a manifest run commands of this program, in the container that has it', () => {
     const [first = ''] = readText(file).split('\napiVersion');
     const lines = [...first.matchAll(/kubectl exec (\S+)( -c tollgate)? -- tollgate (\w+)/g)];
     for (const [, name = '', container, command] of lines) {
@@ -231,7 +231,7 @@ describe('the sidecar', () => {
   afterAll(folder.remove);
 
   test.each(['sidecar.yaml', 'postgres/all-in-one.yaml'])(
-    'behaviour: %s: is a native one, an init container that stays, and ends in the same way',
+    'behaviour: the sidecar container of %s is a native one, an init container that stays, and ends in the same way',
     (file) => {
       const { workload, tollgate } = readManifest(`config/kubernetes/${file}`);
       const { initContainers } = workload.spec.template.spec;
@@ -240,13 +240,13 @@ describe('the sidecar', () => {
     },
   );
 
-  test.each(['registry.yaml', 'postgres/registry.yaml'])('behaviour: its registry is that of %s', (file) => {
+  test.each(['registry.yaml', 'postgres/registry.yaml'])('behaviour: the sidecar’s registry is that of %s', (file) => {
     const url = new URL(configOf(manifest).sync?.registryUrl ?? '');
     const [service] = readManifest(`config/kubernetes/${file}`).services;
     expect([url.hostname, Number(url.port)]).toEqual([service?.metadata.name, service?.spec.ports[0]?.port]);
   });
 
-  test('behaviour: its preStop makes a running Tollgate drain and ends with it', async () => {
+  test('behaviour: the preStop of the sidecar makes a running Tollgate drain and ends with it', async () => {
     const [program, flag, script = ''] = manifest.tollgate.lifecycle?.preStop.exec?.command ?? [];
     expect([program, flag]).toEqual([shebang(), '-e']);
     const upstream = await startUpstream();
@@ -272,7 +272,7 @@ admin: { listen: "127.0.0.1:0" }
   });
 });
 
-test('behaviour: servicemonitor.yaml finds the metrics of all', () => {
+test('behaviour: servicemonitor.yaml finds the metrics of all manifests', () => {
   const monitor = z
     .object({
       apiVersion: z.literal('monitoring.coreos.com/v1'),

@@ -26,7 +26,7 @@ const anchorsOf = (file: string): string[] =>
   [...readText(file).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
 
 describe.each(DOCUMENTS)('%s', (file) => {
-  test('behaviour: every link leads to a file and a heading that are there', () => {
+  test('behaviour: every link of a document leads to a file and a heading that are there', () => {
     const links = [...readText(file).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, link = '']) => link)
       .filter((link) => !/^[a-z]+:/.test(link));

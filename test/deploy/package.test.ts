@@ -68,7 +68,7 @@ function tollgate(args: readonly string[], env: Record<string, string> = {}): st
 }
 
 describe('the tarball', () => {
-  test('behaviour: holds the program, the examples and the papers', () => {
+  test('behaviour: the tarball holds the program, the examples and the papers', () => {
     const top = new Set(packed.map((name) => name.split('/')[0]));
     expect(top).toEqual(
       new Set(['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'config', 'dist', 'docs', 'package.json']),
@@ -79,7 +79,7 @@ describe('the tarball', () => {
     }
   });
 
-  test('behaviour: its README speaks of the package: commands that it has, and nothing of a checkout', () => {
+  test('behaviour: the README of the tarball speaks of the package: commands that it has, and nothing of a checkout', () => {
     const text = readFileSync(path.join(installed, 'README.md'), 'utf8');
     expect(text).not.toMatch(/npm (?:start|run|ci|test|pack)|checkout/);
     const named = [...text.matchAll(/`tollgate ([a-z]+)/g)].map(([, name = '']) => name);
@@ -88,7 +88,7 @@ describe('the tarball', () => {
     expect(known.filter((name) => ![...named, 'serve', 'demo'].includes(name))).toEqual([]);
   });
 
-  test('behaviour: no link of its papers leads nowhere', () => {
+  test('behaviour: no link of the packed papers leads nowhere', () => {
     for (const paper of packed.filter((name) => name.endsWith('.md'))) {
       const links = [...readFileSync(path.join(installed, paper), 'utf8').matchAll(/\]\(([^)\s]+)\)/g)];
       for (const [, link = ''] of links) {
@@ -107,11 +107,11 @@ describe('the tarball', () => {
     expect(readdirSync(checkout).filter((name) => name.startsWith('.checkout-'))).toEqual([]);
   });
 
-  test('behaviour: holds no test, no source and nothing that an earlier build left', () => {
+  test('behaviour: the tarball holds no test, no source and nothing that an earlier build left', () => {
     expect(packed.filter((name) => /\.ts$|\btest\b|left-behind|tsbuildinfo/.test(name))).toEqual([]);
   });
 
-  test('behaviour: the desk is in it, built and compressed', () => {
+  test('behaviour: the desk is in the tarball, built and compressed', () => {
     const list = JSON.parse(readFileSync(path.join(installed, 'dist/desk/files.json'), 'utf8')) as {
       path: string;
       file: string;
@@ -122,13 +122,13 @@ describe('the tarball', () => {
       expect(packed).toEqual(expect.arrayContaining([`dist/desk/${file}.br`, `dist/desk/${file}.gz`]));
   });
 
-  test('behaviour: the SQL of the store is in it, and the files of its threads', () => {
+  test('behaviour: the SQL of the store is in the tarball, and the files of its threads', () => {
     expect(packed).toContain('dist/schema.sql');
     expect(packed).toContain('dist/charge-worker.js');
     expect(packed).toContain('dist/openapi-worker.js');
   });
 
-  test('behaviour: the licence of every package that the program is made of is in it', () => {
+  test('behaviour: the licence of every package that the program is made of is in the tarball', () => {
     const text = readFileSync(path.join(installed, 'dist/THIRD-PARTY.txt'), 'utf8');
     for (const name of BUNDLED) {
       const version = packageFile.devDependencies[name] ?? '';
@@ -162,20 +162,20 @@ describe('the tarball', () => {
     );
   });
 
-  test('behaviour: what a proxy and a registry are made of does not bring fetch along', () => {
+  test('behaviour: the files of a proxy and a registry do not bring fetch along', () => {
     const compose = JSON.stringify(path.join(installed, 'dist/compose.js'));
     const loaded = `await import(${compose}); console.log(process.moduleLoadList.filter((name) => /undici|Module http$/.test(name)).join())`;
     expect(run(NODE, ['--input-type=module', '--eval', loaded], temporary.folder)).toBe('NativeModule http\n');
   });
 
-  test('behaviour: every file of it can be loaded, with no package beside it', () => {
+  test('behaviour: every file of the tarball can be loaded, with no package beside it', () => {
     const parts = packed
       .filter((name) => isOfProgram(name) && !/(?:main|charge-worker|worker-process)\.js$/.test(name))
       .map((name) => `await import(${JSON.stringify(path.join(installed, name))});`);
     run(NODE, ['--input-type=module', '--eval', parts.join('\n')], temporary.folder);
   });
 
-  test('behaviour: nothing in it asks for a .ts file, which would be missing', () => {
+  test('behaviour: nothing in the tarball asks for a .ts file, which would be missing', () => {
     const asking = packed
       .filter((name) => name.endsWith('.js'))
       .filter((name) => /['"`]\.{1,2}\/[^'"`\s]*\.ts['"`]/.test(readFileSync(path.join(installed, name), 'utf8')));
@@ -192,7 +192,7 @@ async function openAsBrowser(url: string): Promise<string> {
 }
 
 describe('installed', () => {
-  test('behaviour: it needs no other package, and npm installs it without a registry', () => {
+  test('behaviour: the package needs no other one, and npm installs it without a registry', () => {
     const published = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8')) as Record<string, unknown>;
     for (const kind of ['dependencies', 'optionalDependencies', 'peerDependencies', 'bundleDependencies'])
       expect(published[kind]).toBeUndefined();
@@ -219,7 +219,7 @@ describe('installed', () => {
     expect(stderr).toContain(`needs Node ${oldest} or newer`);
   });
 
-  test('behaviour: its demo advises commands that it has, and no script of the checkout', async () => {
+  test('behaviour: the demo of the package advises commands that it has, and no script of the checkout', async () => {
     const child = spawn(NODE, [path.join(installed, 'dist/main.js'), 'demo'], {
       cwd: temporary.folder,
       env: { PATH: process.env['PATH'] },
@@ -259,11 +259,11 @@ describe('installed', () => {
     }
   });
 
-  test('behaviour: it runs, and says its version', () => {
+  test('behaviour: the installed program runs, and says its version', () => {
     expect(tollgate(['version'])).toBe(`tollgate ${packageFile.version} (node ${process.version})\n`);
   });
 
-  test('behaviour: it reads an API description, in the thread that came along', () => {
+  test('behaviour: the installed program reads an API description, in the thread that came along', () => {
     temporary.write('openapi.yaml', 'openapi: 3.0.0\npaths: { /a: { get: {} } }\n');
     const file = temporary.write(
       'listed.yaml',
@@ -281,7 +281,7 @@ describe('installed', () => {
     expect(JSON.parse(tollgate(['openapi', '--public', '-c', file]))).toMatchObject({ paths: {} });
   });
 
-  test('behaviour: it makes a store, with the SQL that came along', () => {
+  test('behaviour: the installed program makes a store, with the SQL that came along', () => {
     const file = temporary.write('tollgate.yaml', 'registry: { store: "sqlite:kept/tollgate.db" }\n');
     const versions = packed.filter((name) => /^dist\/schema(?:-\d+)?\.sql$/.test(name)).map((_, at) => at + 1);
     expect(versions.length).toBeGreaterThan(1);
@@ -290,7 +290,7 @@ describe('installed', () => {
     expect(tollgate(['migrate', '-c', file])).toBe('up to date\n');
   });
 
-  test('behaviour: it serves, its threads included, and ends when it is told to', async () => {
+  test('behaviour: the installed program serves, its threads included, and ends when it is told to', async () => {
     const file = temporary.write(
       'serve.yaml',
       'registry: { listen: "127.0.0.1:0", store: "sqlite:served/tollgate.db" }\nadmin: { listen: "127.0.0.1:0" }\n',
@@ -315,7 +315,7 @@ describe('installed', () => {
     }
   });
 
-  test('behaviour: the example that people copy came along, and is good', () => {
+  test('behaviour: the example that people copy came along with the package, and is good', () => {
     expect(() => tollgate(['check', '-c', path.join(installed, 'config/all-in-one.yaml')], VALUES)).not.toThrow();
   });
 });

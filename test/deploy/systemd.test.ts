@@ -20,7 +20,7 @@ const settings = text.split('\n').flatMap((line): [string, string][] => {
 const setting = (name: string): string | undefined => settings.find(([key]) => key === name)?.[1];
 
 describe('the unit', () => {
-  test('behaviour: starts a command of the package, with flags that it has', () => {
+  test('behaviour: the unit starts a command of the package, with flags that it has', () => {
     const [program, name, ...flags] = (setting('ExecStart') ?? '').split(' ');
     expect(Object.keys(packageFile.bin)).toEqual([program]);
     const command = COMMANDS.find((candidate) => candidate.name === name);
@@ -28,7 +28,7 @@ describe('the unit', () => {
     expect(readArgs(flags, command?.flags ?? {}, command?.words ?? { min: 0, max: 0 }).ok).toBe(true);
   });
 
-  test('behaviour: gives a drain its time, and sends one signal only', () => {
+  test('behaviour: the unit gives a drain its time, and sends one signal only', () => {
     const loaded = readConfig('proxy: { upstream: "http://127.0.0.1:1" }\nregistry: {}\n', {
       file: 't.yaml',
       path: '/etc/tollgate/tollgate.yaml',
@@ -44,12 +44,12 @@ describe('the unit', () => {
     expect(Number(setting('LimitNOFILE'))).toBeGreaterThan(limits.connections + limits.inFlight);
   });
 
-  test('behaviour: does not try again what cannot work', () => {
+  test('behaviour: the unit does not try again what cannot work', () => {
     expect(setting('Restart')).toBe('on-failure');
     expect(setting('RestartPreventExitStatus')).toBe(String(EXIT.usage));
   });
 
-  test('behaviour: may write to the folder that its first lines name, and nowhere else', () => {
+  test('behaviour: the unit may write to the folder that its first lines name, and nowhere else', () => {
     const folder = `/var/lib/${setting('StateDirectory')}`;
     expect(setting('WorkingDirectory')).toBe(folder);
     expect(setting('ProtectSystem')).toBe('strict');
@@ -82,7 +82,7 @@ describe.skipIf(!systemd)('systemd (skipped where systemd-analyze is not install
   // The program need not be installed here; any that is takes its place.
   const file = folder.write('tollgate.service', text.replace(/^ExecStart=tollgate/m, 'ExecStart=/bin/true'));
 
-  test('behaviour: reads the unit without a complaint', () => {
+  test('behaviour: systemd reads the unit without a complaint', () => {
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
       cwd: ROOT,
       encoding: 'utf8',
@@ -90,7 +90,7 @@ describe.skipIf(!systemd)('systemd (skipped where systemd-analyze is not install
     expect([status, stderr.split('\n').filter((line) => line.includes('tollgate'))]).toEqual([0, []]);
   });
 
-  test('behaviour: finds it well protected', () => {
+  test('behaviour: systemd finds the unit well protected', () => {
     const args = ['security', '--offline=yes', '--no-pager', file];
     const rated = execFileSync('systemd-analyze', args, { encoding: 'utf8' });
     expect(Number(/exposure level for \S+: ([\d.]+)/.exec(rated)?.[1])).toBeLessThan(2);

@@ -14,7 +14,7 @@ const DOCUMENTS = [
 const KNOWN = new Set(['help', ...COMMANDS.map(({ name }) => name)]);
 
 describe.each(DOCUMENTS)('%s', (file) => {
-  test('behaviour: it names commands that there are', () => {
+  test('behaviour: a document names commands that there are', () => {
     const code = [...readText(file).matchAll(/`([^`\n]+)`|^```sh\n([^]*?)^```$/gm)].map(
       ([, inline = '', block = '']) => inline + block,
     );

@@ -278,7 +278,7 @@ describe('TLS in front of Tollgate as docs/operating.md has it', () => {
 });
 
 describe('docs/operating.md', () => {
-  test('behaviour: Node takes the flags that it names, and the program runs with them', async () => {
+  test('behaviour: Node takes the flags that docs/operating.md names, and the program runs with them', async () => {
     const files = temporaryFolder();
     onTestFinished(files.remove);
     chmodSync(files.write('tollgate', `#!/bin/sh\nexec node ${programBuild().main} "$@"\n`), 0o755);
@@ -287,7 +287,7 @@ describe('docs/operating.md', () => {
     expect(await script(findBlock(blocks, 'flags for Node').text, env)).toMatchObject({ code: 0 });
   });
 
-  test('behaviour: its configurations load', () => {
+  test('behaviour: the configurations of docs/operating.md load', () => {
     const texts = blocks.filter(({ language }) => language === 'yaml').map((block) => block.text);
     expect(texts.length).toBeGreaterThan(0);
     for (const block of texts) {
@@ -296,7 +296,7 @@ describe('docs/operating.md', () => {
     }
   });
 
-  test('behaviour: every metric that it names is in the table of metrics', () => {
+  test('behaviour: every metric that docs/operating.md names is in the table of metrics', () => {
     const known = new Set(
       [...readText('config/README.md').matchAll(/`([a-z_]+)(?:\{[a-z_,]+\})?`/g)].map(([, name = '']) => name),
     );
@@ -305,7 +305,7 @@ describe('docs/operating.md', () => {
     expect(named.filter((name) => !known.has(name))).toEqual([]);
   });
 
-  test('behaviour: every block of it is used by a test', () => {
+  test('behaviour: every block of docs/operating.md is used by a test', () => {
     expect(blocks.map(({ name }) => name).toSorted()).toEqual(
       [
         'behind a TLS proxy on the same machine',

@@ -242,13 +242,13 @@ describe('the program for Solana of docs/paying.md', () => {
 });
 
 describe('docs/paying.md', () => {
-  test('behaviour: every program and command in it is run by a test, or by the suite that has its package', () => {
+  test('behaviour: every program and command in docs/paying.md is run by a test, or by the suite that has its package', () => {
     const names = blocks.filter(({ language }) => language === 'js' || language === 'sh').map(({ name }) => name);
     const run = ['what the examples need', 'the price', 'the answer', ...RUN, 'pay-v1.mjs'];
     expect(names.toSorted()).toEqual(run.toSorted());
   });
 
-  test('behaviour: the packages that it installs are those that its programs import', () => {
+  test('behaviour: the packages that docs/paying.md installs are those that its programs import', () => {
     const [, listed = ''] = /^npm install (.*)$/m.exec(findBlock(blocks, 'what the examples need').text) ?? [];
     const imported = programs
       .filter(({ name }) => name !== 'pay-v1.mjs')
@@ -269,13 +269,13 @@ describe('docs/paying.md', () => {
     },
   );
 
-  test('behaviour: its JSON is JSON', () => {
+  test('behaviour: the JSON of docs/paying.md is JSON', () => {
     const texts = blocks.filter(({ language }) => language === 'json').map(({ text }) => text);
     expect(texts.length).toBeGreaterThan(0);
     for (const text of texts) expect(() => JSON.parse(text) as unknown).not.toThrow();
   });
 
-  test('behaviour: it says of every code that the proxy answers with what to do, under its status', () => {
+  test('behaviour: docs/paying.md says of every code that the proxy answers with what to do, under its status', () => {
     const said = readTable(DOCUMENT, 'status').flatMap(([status = '', codes = '']) =>
       [...codes.matchAll(/`(\w+)`/g)].map(([, code = '']) => `${status} ${code}`),
     );
@@ -286,7 +286,7 @@ describe('docs/paying.md', () => {
     expect(said.toSorted()).toEqual(ofProxy.toSorted());
   });
 
-  test('behaviour: it says of every reason of a 402 what to do', () => {
+  test('behaviour: docs/paying.md says of every reason of a 402 what to do', () => {
     const said = readTable(DOCUMENT, 'reason').map(([reason = '']) => reason.replaceAll('`', ''));
     expect(said.toSorted()).toEqual([...REASONS].toSorted());
   });

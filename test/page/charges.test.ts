@@ -58,7 +58,7 @@ const buttons = (page: Page): Promise<readonly string[]> => page.locator('.panel
 const soon = (): string => new Date(Date.now() + 3_600_000).toISOString();
 
 describe('a real upstream', () => {
-  test('behaviour: that dies over the request behind the charge: the page says so, asks again by itself and shows the answer', async () => {
+  test('behaviour: if the upstream dies over a charged request the page says so, asks again by itself and shows the answer', async () => {
     // A connection that was kept is replaced once.
     const dies: RequestListener = (req) => void req.socket.destroy();
     conducts.push(dies, dies);
@@ -73,7 +73,7 @@ describe('a real upstream', () => {
     conducts.length = 0;
   });
 
-  test('behaviour: that is away: nothing is taken, the page says so, and pays once it is back', async () => {
+  test('behaviour: if the upstream is away nothing is taken, the page says so, and pays once it is back', async () => {
     const { server, port } = paid().upstream;
     const before = await paid().earned();
     await new Promise<void>((resolve) => {
@@ -97,7 +97,7 @@ describe('502 behind the charge', () => {
     headers: { 'payment-response': RECEIPT, 'retry-after': '2' },
   };
 
-  test('behaviour: says what was taken and until when it can be had, asks after the pause and shows the answer', async () => {
+  test('behaviour: a 502 behind the charge says what was taken and until when it can be had, is asked again and answered', async () => {
     const { page, asked } = await told(LATE);
     await title(page, 'Paid, and the answer is not here yet').waitFor();
     await words(page, '0.10 USDC was taken. The service behind this page gave no answer.').waitFor();
@@ -112,7 +112,7 @@ describe('502 behind the charge', () => {
     expect(await page.locator('.panel dd code.long').innerText()).toBe('chg_of_the_server');
   });
 
-  test('behaviour: keeps a long pause, and asks once more only behind a reload', async () => {
+  test('behaviour: a 502 with a long pause is left alone for it, and asked once more only behind a reload', async () => {
     const { page, asked, barriers } = await told({
       ...LATE,
       headers: { 'retry-after': '1800', 'payment-response': RECEIPT },
@@ -126,7 +126,7 @@ describe('502 behind the charge', () => {
   });
 });
 
-test('behaviour: 502 that took nothing says so, and asks again after the pause', async () => {
+test('behaviour: a 502 that took nothing says so, and is asked again after the pause', async () => {
   const { page, asked } = await told({
     ...{ status: 502, code: 'upstream_unreachable', members: { charged: false, charge_id: 'chg_x' } },
     headers: { 'retry-after': '2' },
@@ -157,7 +157,7 @@ describe('an owed charge', () => {
     headers: { 'payment-response': RECEIPT },
   };
 
-  test('behaviour: says what is owed, the charge, whom to write to, and offers nothing that pays again', async () => {
+  test('behaviour: an owed charge says what is owed, the charge, whom to write to, and offers nothing that pays again', async () => {
     const { page, barriers } = await told(OWED, OWED);
     await title(page, 'Paid, and the answer cannot be had').waitFor();
     await words(page, '0.10 USDC was taken, and the service never gave the answer. It is owed to you.').waitFor();
@@ -199,7 +199,7 @@ describe('on a narrow screen', () => {
   const top = async (page: Page, selector: string): Promise<number> =>
     (await page.locator(selector).boundingBox())?.y ?? NaN;
 
-  test('behaviour: the card to pay stands right under the price, above ways and words', async () => {
+  test('behaviour: the card to pay stands right under the price on a narrow screen, above ways and words', async () => {
     const { page } = await visit('/reports/q3', [await funded()], NARROW);
     await title(page, 'Pay with your wallet').waitFor();
     const [price, pay, ways, more] = await Promise.all(
@@ -212,7 +212,7 @@ describe('on a narrow screen', () => {
     expect((button?.y ?? NaN) + (button?.height ?? NaN)).toBeLessThan(700);
   });
 
-  test('behaviour: a paid answer comes first, and price and ways are gone', async () => {
+  test('behaviour: a paid answer comes first on a narrow screen, and price and ways are gone', async () => {
     const { page } = await payFor('/reports/q3', NARROW);
     await title(page, 'Paid').waitFor();
     expect(await top(page, '.answer')).toBeLessThan(await top(page, '.what'));
@@ -221,7 +221,7 @@ describe('on a narrow screen', () => {
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
   });
 
-  test('behaviour: the lines for programs are within the page, and each is copied by its button', async () => {
+  test('behaviour: the lines for programs are within a narrow page, and each is copied by its button', async () => {
     const { page, context } = await visit('/reports/q3?a=%27b', [], NARROW);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByText('For programs').click();

@@ -195,7 +195,7 @@ describe('a wallet', () => {
     await title(page, 'Paid').waitFor();
   });
 
-  test('behaviour: one wallet is chosen among several', async () => {
+  test('behaviour: a payer with several wallets chooses one', async () => {
     const [one, two] = [await funded(), await funded(1_000_000n, { name: 'Other Wallet' })];
     const { page, barriers } = await visit('/reports/q3', [one, two]);
     await title(page, 'Choose a wallet').waitFor();
@@ -236,7 +236,7 @@ test('behaviour: a network that neither the wallet nor the page knows has words'
   await title(page, 'Your wallet does not know eip155:31337').waitFor();
 });
 
-test('behaviour: where no way is one of a wallet in a browser, that is said', async () => {
+test('behaviour: a page that no wallet in a browser can pay says so', async () => {
   const watched = await openPage();
   // As a page of Solana alone has it.
   await watched.page.route('**/reports/q3', async (route) => {
@@ -403,7 +403,7 @@ describe('what comes in between', () => {
     }
   });
 
-  test('behaviour: what cannot be priced, or costs nothing any more, is told before anything is signed', async () => {
+  test('behaviour: a payer is told what cannot be priced, or costs nothing any more, before anything is signed', async () => {
     const wallet = await funded();
     const { page } = await visit('/reports/q3', [wallet]);
     await connect(page);
@@ -542,7 +542,7 @@ describe('an answer', () => {
 });
 
 describe('looks', () => {
-  test('behaviour: by keyboard alone, and what happens is said', async () => {
+  test('behaviour: the page is used by keyboard alone, and says what happens', async () => {
     const { page } = await visit('/reports/q3', [await funded()]);
     await title(page, 'Pay with your wallet').waitFor();
     await page.keyboard.press('Tab');
@@ -560,7 +560,7 @@ describe('looks', () => {
     ['light', 320],
     ['dark', 320],
     ['dark', 1440],
-  ] as const)('behaviour: %s at %d pixels: nothing is cut off, contrast is enough', async (colorScheme, width) => {
+  ] as const)('behaviour: the page in %s at %d pixels is whole and has contrast', async (colorScheme, width) => {
     const options = { colorScheme, viewport: { width, height: 700 }, reducedMotion: 'reduce' as const };
     const { page, barriers } = await visit('/reports/q3', [await funded()], options);
     await title(page, 'Pay with your wallet').waitFor();
@@ -619,7 +619,7 @@ describe('a quote that is over', () => {
     resolve();
   }
 
-  test('behaviour: another price is shown, and signed only on a new click', async () => {
+  test('behaviour: another price after the quote is over is shown, and signed only on a new click', async () => {
     const wallet = await funded();
     const { page } = await visit('/priced', [wallet]);
     await connect(page);
@@ -650,7 +650,7 @@ describe('a quote that is over', () => {
     expect(await page.getByText('chg_').count()).toBe(0);
   });
 
-  test('behaviour: and support is written to with the transaction', async () => {
+  test('behaviour: support is written to with the transaction if the quote was over', async () => {
     const wallet = await funded();
     const { page, barriers } = await visit('/reports/q3', [wallet]);
     await connect(page);

@@ -52,7 +52,7 @@ describe('over HTTP', () => {
   };
   const PAGE = { 'tollgate-page': '1' };
 
-  test('behaviour: with Tollgate-Page a paid redirect is 200 with its place and the receipt, charged as the redirect itself', async () => {
+  test('behaviour: a paid redirect asked for with Tollgate-Page is 200 with its place and receipt, charged as the redirect is', async () => {
     const before = await paid().earned();
     const { response } = await asked('/away', PAGE);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, TYPE]);
@@ -67,7 +67,7 @@ describe('over HTTP', () => {
     await expect.poll(async () => (await paid().charges())[0]?.status).toBe('delivered');
   });
 
-  test('behaviour: the header goes to no upstream', async () => {
+  test('behaviour: the header Tollgate-Page goes to no upstream', async () => {
     await asked('/away', PAGE);
     expect(Object.keys(paid().upstream.seen.at(-1)?.headers ?? {})).not.toContain('tollgate-page');
   });
@@ -107,7 +107,7 @@ describe('over HTTP', () => {
     await expect.poll(async () => (await charges())[0]?.status).toBe('delivered');
   });
 
-  test('behaviour: a place that is relative is told whole', async () => {
+  test('behaviour: a redirect to a relative place is told whole', async () => {
     const { response } = await asked('/relative?a=1', PAGE);
     const location = new URL('/part?of=it#there', paid().url('/')).href;
     expect([response.status, await response.json()]).toEqual([200, { status: 302, location }]);
@@ -121,7 +121,7 @@ describe('over HTTP', () => {
     expect(await paid().earned()).toBe(before);
   });
 
-  test('refuses: to change what is asked for without a payment', async () => {
+  test('refuses: to change a redirect that is asked for without a payment', async () => {
     const response = await fetch(paid().url('/away'), { headers: PAGE, redirect: 'manual' });
     expect([response.status, response.headers.get('content-type')]).toEqual([402, 'application/json']);
     const free = await fetch(paid().url('/free'), { headers: PAGE, redirect: 'manual' });
@@ -130,7 +130,7 @@ describe('over HTTP', () => {
 });
 
 describe('in a browser', () => {
-  test('behaviour: the page says where the answer is and by whom, and keeps it over a reload', async () => {
+  test('behaviour: the page says where a redirect leads and by whom, and keeps it over a reload', async () => {
     const before = await paid().earned();
     const { page, barriers, wallet } = await payFor('/away');
     await title(page, 'The answer is elsewhere').waitFor();
@@ -157,7 +157,7 @@ describe('in a browser', () => {
     expect(await paid().earned()).toBe(before);
   });
 
-  test('attack: a place that is no web address is shown as text and is no link', async () => {
+  test('attack: a redirect to what is no web address is shown as text and is no link', async () => {
     const { page } = await payFor('/odd');
     await title(page, 'The answer is elsewhere').waitFor();
     expect(await page.locator('.answer code').textContent()).toBe('javascript:alert(1)');
@@ -165,7 +165,7 @@ describe('in a browser', () => {
   });
 });
 
-test('behaviour: a server that knows no Tollgate-Page is not followed either', async () => {
+test('behaviour: a redirect of a server that knows no Tollgate-Page is not followed either', async () => {
   const { page } = await payFor('/near');
   await title(page, 'The service points elsewhere').waitFor();
   await page.route('**/near', async (route) => {

@@ -83,7 +83,7 @@ test('behaviour: events that break off are shown as far as they came, and begin 
   expect(wallet.signatures()).toBe(1);
 });
 
-test('attack: of events without an end at most 1 MiB is shown and 5 MiB are held', async () => {
+test('attack: a stream of events without an end shows at most 1 MiB and holds 5 MiB', async () => {
   const asked = open.length;
   const { page } = await payFor('/events');
   const res = await answering(asked);

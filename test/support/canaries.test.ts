@@ -41,7 +41,7 @@ describe('a secret that is written is found', () => {
     expect(whose()).toEqual([]);
   });
 
-  test('attack: in a message, a field, an error, below the level of the log, before it was known', () => {
+  test('attack: a secret is found in a message, a field, an error, below the level of the log, before it was known', () => {
     log.error('before canary-of-a-message-1');
     for (const nth of [1, 2, 3, 4]) keepSecret(`planted ${nth}`, `canary-of-a-message-${nth}`);
     log.error('field', { path: '/x/canary-of-a-message-2' });
@@ -50,7 +50,7 @@ describe('a secret that is written is found', () => {
     expect(whose()).toEqual(['planted 1', 'planted 2', 'planted 3', 'planted 4']);
   });
 
-  test('attack: a part of a long one, and what is no secret is not', () => {
+  test('attack: a part of a long secret is found, and what is no secret is not', () => {
     const token = `eyJhbGciOiJIUzI1NiJ9.${Buffer.from('{"sub":"somebody","exp":1,"more":"of it"}').toString('base64url')}`;
     keepSecret('planted', token);
     keepSecret('filling', 'x'.repeat(200));
@@ -59,7 +59,7 @@ describe('a secret that is written is found', () => {
     expect(whose()).toEqual(['planted']);
   });
 
-  test('attack: what requests carried: credentials, cookies, payments with their signature, the query', async () => {
+  test('attack: a secret that a request carried is found: credentials, cookies, payments with their signature, the query', async () => {
     const { port, seen } = await listen();
     const signature = `0x${Buffer.from('a signature of somebody').toString('hex')}`;
     const payment = Buffer.from(JSON.stringify({ payload: { signature } })).toString('base64');
@@ -81,7 +81,7 @@ describe('a secret that is written is found', () => {
     expect(whose().toSorted()).toEqual(['Cookie', 'X-Payment', 'query']);
   });
 
-  test('attack: what a process wrote: a secret of its configuration, its files, its environment', async () => {
+  test('attack: a secret that a process wrote is found: of its configuration, its files, its environment', async () => {
     const files = temporaryFolder();
     closers.push(files.remove);
     files.write('key.txt', 'planted-api-key-in-a-file\n');
@@ -116,7 +116,7 @@ describe('a secret that is written is found', () => {
     expect(takeLeaks().map(({ writer }) => writer)).toEqual(planted.map(() => 'a careless process'));
   });
 
-  test('attack: what a real process wrote on either of its streams', async () => {
+  test('attack: a secret that a real process wrote on either of its streams is found', async () => {
     const files = temporaryFolder();
     closers.push(files.remove);
     for (const [config, words] of [

@@ -63,7 +63,7 @@ async function digestOf(routes: readonly Route[]): Promise<string> {
   return digest.hex();
 }
 
-test('behaviour: created, updated and deleted are told one by one, and the digest goes along', async () => {
+test('behaviour: workers are told created, updated and deleted routes one by one, and the digest goes along', async () => {
   const { compiler, own, told, current, searched } = stage();
   await own.prove();
   told.length = 0;

@@ -17,7 +17,7 @@ function stage(lives: readonly Member['life'][]) {
   return { asking, member, sent, timers };
 }
 
-test('behaviour: all that serve are asked, and the last answer ends the waiting', async () => {
+test('behaviour: all workers that serve are asked, and the last answer ends the waiting', async () => {
   const { asking, member, sent, timers } = stage(['ready', 'starting', 'draining']);
   const asked = asking.ask('who?');
   expect(sent).toEqual([1, 1].map((ask) => ({ kind: 'ask', ask, question: 'who?' })));
@@ -30,7 +30,7 @@ test('behaviour: all that serve are asked, and the last answer ends the waiting'
   expect(timers).toEqual([]);
 });
 
-test('behaviour: one that died, or is late, is not waited for', async () => {
+test('behaviour: a worker that died, or is late, is not waited for', async () => {
   const { asking, member, timers } = stage(['ready', 'ready']);
   const first = asking.ask('who?');
   const second = asking.ask('and now?');
@@ -42,6 +42,6 @@ test('behaviour: one that died, or is late, is not waited for', async () => {
   asking.answered(member(0), { kind: 'answer', ask: 2, answer: 'late' });
 });
 
-test('behaviour: where none serves there is no answer', async () => {
+test('behaviour: a question has no answer if no worker serves', async () => {
   expect(await stage(['starting']).asking.ask('who?')).toEqual([]);
 });

@@ -18,7 +18,7 @@ receivers:
 
 const resolved = configOf(TEXT) as unknown as Config;
 
-test('behaviour: connections, requests and payments of the process, calls of each facilitator', () => {
+test('behaviour: workers share the connections, requests and payments of the process, and the calls of each facilitator', () => {
   const { proxy, receivers, ...rest } = shareOf(resolved, 3);
   expect(proxy).toEqual({
     ...resolved.proxy,
@@ -34,6 +34,6 @@ test('behaviour: connections, requests and payments of the process, calls of eac
   expect(rest).toEqual(others);
 });
 
-test('behaviour: one worker has all', () => {
+test('behaviour: one worker alone has the whole share', () => {
   expect(shareOf(resolved, 1)).toEqual(resolved);
 });

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../support/process.ts';
 const files = temporaryFolder();
 afterAll(files.remove);
 
-test('behaviour: what a dead process left is removed, and what a living one has just made is not', async () => {
+test('behaviour: a socket that a dead process left is removed, and one that a living process has just made is not', async () => {
   // Neither answers: as between the bind of a socket and the first moment that it listens.
   const living = `workers-${process.ppid}.sock`;
   const dead = `workers-${spawnSync('true').pid}.sock`;

@@ -69,12 +69,12 @@ describe('teeth', () => {
 });
 
 describe('the cases', () => {
-  test('behaviour: a seed makes the same cases every time, another seed makes others', () => {
+  test('behaviour: a seed makes the same bypass cases every time, another seed makes others', () => {
     expect(casesOf(7, 50)).toEqual(casesOf(7, 50));
     expect(casesOf(7, 50)).not.toEqual(casesOf(8, 50));
   });
 
-  test('behaviour: what fails is made as small as it can be', async () => {
+  test('behaviour: a case that fails is made as small as it can be', async () => {
     const large = draftOf('POST', '/free/../v1/%2ereports/x?y', { body: 'body', before: '\r\n' });
     const small = await shrink(large, async ({ target }) => target.includes('%2e'));
     expect(small).toEqual(draftOf('GET', '%2e'));

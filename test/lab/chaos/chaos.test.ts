@@ -6,7 +6,7 @@ describe.each([
   ['with a chain to read', true],
   ['without a chain to read', false],
 ])('chaos %s', (_name, chain) => {
-  it('behaviour: money, answers, ledger and chain agree', { timeout: 600_000 }, async () => {
+  it('behaviour: after chaos money, answers, ledger and chain agree', { timeout: 600_000 }, async () => {
     const { violations, counts } = await runChaos({
       topology: 'one',
       payments: 160,

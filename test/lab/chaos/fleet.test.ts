@@ -21,7 +21,7 @@ describe.skipIf(!hasPostgres)('chaos among registries and sidecars over one Post
   );
 });
 
-test.each(Object.entries(FAULTS))('behaviour: what a planted fault changes is there once: %s', (_name, changes) => {
+test.each(Object.entries(FAULTS))('behaviour: a planted fault finds its place once: %s', (_name, changes) => {
   for (const { file, text } of changes) {
     const source = readFileSync(path.join(import.meta.dirname, '../../../src', file), 'utf8');
     expect([file, source.split(text).length - 1]).toEqual([file, 1]);

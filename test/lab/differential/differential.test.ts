@@ -24,7 +24,7 @@ describe.each([
   [PAID, FOUND.paid, EXCHANGES],
 ])('$name', (front, seeds, exchanges) => {
   it.each(seeds)(
-    'behaviour: what is sent arrives, seed %i',
+    'behaviour: the bytes that are sent arrive, seed %i',
     async (seed) => {
       expect((await runRound(front, seed, exchanges)).faults.join('\n')).toBe('');
     },

@@ -58,11 +58,11 @@ describe.skipIf(reason !== undefined)(`the image${reason === undefined ? '' : ` 
     return { code: await ended, stdout: stdout ?? '', stderr: stderr ?? '' };
   };
 
-  test('behaviour: it is smaller than 250 MB', () => {
+  test('behaviour: the image is smaller than 250 MB', () => {
     expect(image.bytes).toBeLessThan(250 * MEGABYTE);
   });
 
-  test('behaviour: it says what it is, whom it runs as and how to ask it', () => {
+  test('behaviour: the image says what it is, whom it runs as and how to ask it', () => {
     expect(image.config).toMatchObject({
       User: '65532:65532',
       Entrypoint: ['tollgate'],
@@ -75,7 +75,7 @@ describe.skipIf(reason !== undefined)(`the image${reason === undefined ? '' : ` 
     });
   });
 
-  test('behaviour: it holds what runs and nothing else', () => {
+  test('behaviour: the image holds what runs and nothing else', () => {
     const app = path.join(image.root, 'app');
     expect(readdirSync(app).toSorted()).toEqual(['LICENSE', 'dist', 'package.json']);
     expect(existsSync(path.join(app, 'dist/THIRD-PARTY.txt'))).toBe(true);
@@ -83,7 +83,7 @@ describe.skipIf(reason !== undefined)(`the image${reason === undefined ? '' : ` 
       expect(existsSync(path.join(image.root, name))).toBe(false);
   });
 
-  test('refuses: its user writing anywhere but to /data', () => {
+  test('refuses: the user of the image writing anywhere but to /data', () => {
     const writable = (name: string): boolean => {
       const { mode, uid, gid } = lstatSync(path.join(image.root, name));
       return (
@@ -98,18 +98,18 @@ describe.skipIf(reason !== undefined)(`the image${reason === undefined ? '' : ` 
     expect(names.filter(writable)).toEqual(['data']);
   });
 
-  test('behaviour: it runs without a configuration to say its version', async () => {
+  test('behaviour: the image runs without a configuration to say its version', async () => {
     const { code, stdout } = await run(['version'], { data: volume('version') });
     expect([code, stdout]).toEqual([0, `tollgate ${packageFile.version} (node ${process.version})\n`]);
   });
 
-  test('refuses: to start without a configuration, and says what is missing', async () => {
+  test('refuses: to start the image without a configuration, and says what is missing', async () => {
     const { code, stderr } = await run(image.config.Cmd, { data: volume('nothing') });
     expect(code).toBe(64);
     expect(stderr).toContain('/etc/tollgate/tollgate.yaml');
   });
 
-  test('behaviour: all-in-one on a read-only root: serves, is healthy, makes keys, drains, and kept everything in /data', async () => {
+  test('behaviour: an all-in-one on a read-only root serves, is healthy, makes keys, drains, and kept everything in /data', async () => {
     const upstream = await startUpstream();
     const [proxy, registry, admin] = [await freePort(), await freePort(), await freePort()];
     const file = temporary.write(
@@ -148,7 +148,7 @@ routes: [{ route_pattern: /paid, amount: "0.10" }]
     }
   });
 
-  test('behaviour: the registry and the sidecar of the example files, as compose.yaml runs them', async () => {
+  test('behaviour: the registry and the sidecar of the example files run in the image, as compose.yaml runs them', async () => {
     const upstream = await startUpstream();
     const [proxy, registry] = [await freePort(), await freePort()];
     const example = (name: string, listen: string, port: number): string =>
@@ -184,7 +184,7 @@ routes: [{ route_pattern: /paid, amount: "0.10" }]
     }
   });
 
-  test('behaviour: with flags alone it serves, is healthy, and keeps everything in /data', async () => {
+  test('behaviour: the image with flags alone serves, is healthy, and keeps everything in /data', async () => {
     const upstream = await startUpstream();
     const [proxy, registry, admin] = [await freePort(), await freePort(), await freePort()];
     const options = { data: volume('flags'), env: { TOLLGATE_ADMIN_LISTEN: `0.0.0.0:${admin}` } };

@@ -32,7 +32,7 @@ test.each(RATES)(
 );
 
 test.each(RATES.flatMap((rate) => BEHIND_MS.map((behindMs) => [rate, behindMs] as const)))(
-  'behaviour: of 100 payers who insist over five processes, on a chain of %d blocks a second that is %d ms behind, all are answered within ten minutes',
+  'behaviour: all of 100 payers who insist over five processes, on a chain of %d blocks a second that is %d ms behind, are answered within ten minutes',
   async (blocksPerSecond, behindMs) => {
     const wanted = { payers: 100, processes: 5, blocksPerSecond, pauseMs: 1_000, minedAfterMs: 1_000, behindMs };
     const insisted = await runInsisting({ ...wanted, seed: 1 });

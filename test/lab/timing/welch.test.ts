@@ -22,18 +22,18 @@ function sampled(count: number, shift: number): ReturnType<typeof welch> {
 }
 
 describe('Welch’s t', () => {
-  test('behaviour: nothing is found where nothing is', () => {
+  test('behaviour: Welch’s t finds nothing where nothing is', () => {
     expect(Math.abs(sampled(50_000, 0).t)).toBeLessThan(LIMIT_T);
   });
 
-  test('behaviour: a shift of a twentieth of the noise is found among 50,000', () => {
+  test('behaviour: Welch’s t finds a shift of a twentieth of the noise among 50,000', () => {
     const { t, means, kept } = sampled(50_000, 10);
     expect(t).toBeLessThan(-LIMIT_T);
     expect(means[1] - means[0]).toBeGreaterThan(4);
     expect(kept).toBe(45_001);
   });
 
-  test('behaviour: without any spread a difference is certain and none is none', () => {
+  test('behaviour: a difference without any spread is certain for Welch’s t, and none is none', () => {
     const kinds = Uint8Array.from([0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
     expect(welch(new Float64Array(10).fill(5), kinds).t).toBe(0);
     expect(
