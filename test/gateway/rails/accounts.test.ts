@@ -93,19 +93,22 @@ describe('one that looks at everything', () => {
       authOf(made),
     ]),
     ...[newPayaiAccount()].map((made): [string, Account, FacilitatorAuth] => ['PayAI', made.account, authOf(made)]),
-  ])('behaviour: %s: verifies and settles as often as it is asked, below any path', async (_, account, auth) => {
-    const guarded = await startGuarded(account);
-    for (const url of [guarded.url, `${guarded.url}/platform/v2/x402/`]) {
-      const { rail, calls } = makeRail();
-      const offer = makeOffer({ facilitators: [withAuth(url, auth)] });
-      await Promise.all(Array.from({ length: 8 }, () => rail.verify(PRESENTED, offer)));
-      expect(await rail.settle(PRESENTED, offer, FRESH, GO)).toMatchObject({ kind: 'settled' });
-      expect(calls).toEqual([...Array<string>(8).fill('verify:ok'), 'settle:ok']);
-    }
-    expect(guarded.refused).toEqual([]);
-  });
+  ])(
+    'behaviour: a facilitator with %s verifies and settles as often as it is asked, below any path',
+    async (_, account, auth) => {
+      const guarded = await startGuarded(account);
+      for (const url of [guarded.url, `${guarded.url}/platform/v2/x402/`]) {
+        const { rail, calls } = makeRail();
+        const offer = makeOffer({ facilitators: [withAuth(url, auth)] });
+        await Promise.all(Array.from({ length: 8 }, () => rail.verify(PRESENTED, offer)));
+        expect(await rail.settle(PRESENTED, offer, FRESH, GO)).toMatchObject({ kind: 'settled' });
+        expect(calls).toEqual([...Array<string>(8).fill('verify:ok'), 'settle:ok']);
+      }
+      expect(guarded.refused).toEqual([]);
+    },
+  );
 
-  test('behaviour: check --online asks it with tokens too, and nothing is wrong', async () => {
+  test('behaviour: check --online asks a facilitator with tokens too, and nothing is wrong', async () => {
     const guarded = await startGuarded(cdp.account);
     const receiver = makeReceiver({ facilitators: [withAuth(guarded.url, authOf(cdp))] });
     const authorize = createAuthorize(systemClock, randomBytes);
@@ -126,7 +129,7 @@ describe('a call that is not taken', () => {
     ['too many calls', 429, { 'retry-after': '20' }, 'rate_limited'],
   ];
   test.each(ANSWERS)(
-    'behaviour: %s (%d): the next one is asked, once, and alone 503',
+    'behaviour: a call that is answered with %s (%d): the next facilitator is asked, once, and alone 503',
     async (_, status, headers, result) => {
       const [first, second] = await Promise.all([startPlain(), startPlain()]);
       first.answer = (_req, res) => {
@@ -160,7 +163,7 @@ describe('a call that is not taken', () => {
     },
   );
 
-  test('behaviour: five in a row, with no other answer between, and it is left alone; after 429 not before its Retry-After', async () => {
+  test('behaviour: five refused calls in a row, with no other answer between, leave a facilitator alone; after 429 not before its Retry-After', async () => {
     const time = fakeTime();
     const plain = await startPlain();
     const { rail, calls } = makeRail({ schedule: time.schedule, clock: time.clock });
@@ -193,7 +196,7 @@ describe('a call that is not taken', () => {
     expect(calls.filter((call) => call === 'verify:skipped')).toHaveLength(2);
   });
 
-  test('attack: a Retry-After of a day keeps it alone for 30 seconds', async () => {
+  test('attack: a Retry-After of a day keeps a facilitator alone for 30 seconds', async () => {
     const time = fakeTime();
     const plain = await startPlain();
     plain.answer = (_, res) => {
@@ -208,7 +211,7 @@ describe('a call that is not taken', () => {
     expect(plain.requests).toHaveLength(6);
   });
 
-  test('behaviour: a verdict under such a status is a verdict, and counts as an answer', async () => {
+  test('behaviour: a verdict under 402 is a verdict, and counts as an answer', async () => {
     const plain = await startPlain();
     plain.answer = (_, res) => json(res, { isValid: false, invalidReason: 'insufficient_funds' }, 402);
     const { rail } = makeRail();
@@ -220,7 +223,7 @@ describe('a call that is not taken', () => {
     expect(rail.standing([facilitator])).toMatchObject([{ open: undefined }]);
   });
 
-  test('behaviour: one key that is refused leaves the other at the same URL alone', async () => {
+  test('behaviour: a key that is refused takes nothing from another key at the same URL', async () => {
     const guarded = await startGuarded(cdp.account);
     const right = withAuth(guarded.url, authOf(cdp));
     const wrong = {
@@ -281,7 +284,7 @@ describe('a call that is not taken', () => {
   });
 });
 
-test('behaviour: metrics and /readyz?verbose name one that is left alone, and the process stays ready', async () => {
+test('behaviour: metrics and /readyz?verbose name a facilitator that is left alone, and the process stays ready', async () => {
   const plain = await startPlain();
   plain.answer = (_, res) => json(res, {}, 401);
   const { rail } = makeRail();

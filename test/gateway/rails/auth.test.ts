@@ -36,12 +36,12 @@ const partsOf = (value: string): Record<string, unknown>[] =>
     .slice(0, 2)
     .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>);
 
-test('behaviour: a bearer token goes as it is', async () => {
+test('behaviour: a bearer token goes to the facilitator as it is', async () => {
   const auth = { kind: 'bearer', token: 'tok-3f!' } as const;
   expect(await authorizeAt(NOW)(auth, 'POST', CALL)).toBe('Bearer tok-3f!');
 });
 
-test('behaviour: CDP: exactly these members, nothing more', async () => {
+test('behaviour: a token of CDP has exactly these members, nothing more', async () => {
   const [header, claims] = partsOf(await authorizeAt(NOW)(signing(newCdpAccount('pem')), 'POST', CALL));
   expect(header).toEqual({
     alg: 'ES256',
@@ -59,7 +59,7 @@ test('behaviour: CDP: exactly these members, nothing more', async () => {
   });
 });
 
-test('behaviour: PayAI: exactly these members, nothing more', async () => {
+test('behaviour: a token of PayAI has exactly these members, nothing more', async () => {
   const [header, claims] = partsOf(await authorizeAt(NOW)(signing(newPayaiAccount()), 'POST', CALL));
   expect(header).toEqual({ alg: 'EdDSA', kid: 'payai-key-7', typ: 'JWT' });
   expect(claims).toEqual({
@@ -76,7 +76,7 @@ describe('a facilitator that looks at everything', () => {
     ['CDP, P-256', newCdpAccount('pem')],
     ['CDP, Ed25519', newCdpAccount('ed25519')],
     ['PayAI', newPayaiAccount()],
-  ])('behaviour: %s: takes every call once, whatever its path', async (_, made) => {
+  ])('behaviour: a facilitator with %s takes every call once, whatever its path', async (_, made) => {
     const keep = createDoorkeeper(made.account, () => NOW);
     const authorize = authorizeAt(NOW);
     for (const [method, url] of [
@@ -103,7 +103,7 @@ describe('a facilitator that looks at everything', () => {
     ['another key', newCdpAccount().account, 0, 'POST', CALL, 'signature'],
     ['a key of another kind', newCdpAccount('pem').account, 0, 'POST', CALL, 'signature'],
     ['another key id', { ...made.account, keyId: 'other' }, 0, 'POST', CALL, 'key id'],
-  ])('refuses: %s', async (_, account, clockMs, method, url, why) => {
+  ])('refuses: a token at %s', async (_, account, clockMs, method, url, why) => {
     const value = await authorizeAt(NOW)(signing(made), 'POST', CALL);
     expect(createDoorkeeper(account, () => NOW + clockMs)(incoming(method, url, value))).toBe(why);
   });

@@ -119,7 +119,7 @@ const ranges = (): [number, number][] =>
       return [Number(fromBlock), Number(toBlock)];
     });
 
-test('behaviour: the state of the nonce is asked first, logs only of a used one, the chain id once', async () => {
+test('behaviour: a look asks for the state of the nonce first, for logs only of a used one, for the chain id once', async () => {
   const twice = lookOf(GOOD);
   expect(await twice(CHARGE, 'reconciler')).toEqual(PROVEN);
   const proving = ['eth_getBlockByNumber', 'eth_call', 'eth_getLogs', 'eth_getTransactionReceipt'];
@@ -172,12 +172,12 @@ describe('what ends a charge', () => {
     },
   };
 
-  test('behaviour: unused and 60 s past its end by the time of the chain', async () => {
+  test('behaviour: a charge ends if it is unused and 60 s past its end by the time of the chain', async () => {
     expect(await look(over(60n))).toMatchObject({ kind: 'open', used: false });
     expect(await look(over(61n))).toEqual({ kind: 'impossible', reason: 'authorization_expired_unused' });
   });
 
-  test('behaviour: by public endpoints alone only 10 minutes past it', async () => {
+  test('behaviour: a charge looked at through public endpoints alone ends only 10 minutes past its end', async () => {
     expect(await look(over(600n), CHARGE, throughPublic)).toMatchObject({ kind: 'open', used: false });
     expect(await look(over(601n), CHARGE, throughPublic)).toMatchObject({ kind: 'impossible' });
     const cancelled = { ...GOOD, eth_getLogs: [CANCELLED] };
@@ -189,7 +189,7 @@ describe('what ends a charge', () => {
     expect(await look(GOOD, CHARGE, throughPublic)).toEqual(PROVEN);
   });
 
-  test('behaviour: cancelled by its payer', async () => {
+  test('behaviour: a charge ends if its payer cancelled it', async () => {
     expect(await look({ ...GOOD, eth_getLogs: [CANCELLED] })).toEqual({
       kind: 'impossible',
       reason: 'authorization_cancelled',
@@ -208,11 +208,14 @@ describe('what ends a charge', () => {
     ['of more', moved({ data: `0x${(AMOUNT + 1n).toString(16).padStart(64, '0')}` })],
     ['an amount with more after it', moved({ data: `${MOVED.data}${'0'.repeat(64)}` })],
     ['an event that only looks like one', moved({ topics: [AUTHORIZATION_USED, pad(PAYER), pad(PAY_TO)] })],
-  ])('attack: used without the transfer: %s', async (_, results) => {
-    expect(await look(results)).toEqual({ kind: 'impossible', reason: 'authorization_spent_elsewhere' });
-  });
+  ])(
+    'attack: a charge whose authorization was used without the transfer was spent elsewhere: %s',
+    async (_, results) => {
+      expect(await look(results)).toEqual({ kind: 'impossible', reason: 'authorization_spent_elsewhere' });
+    },
+  );
 
-  test('behaviour: nothing ends it before it is deep enough', async () => {
+  test('behaviour: nothing ends a charge before it is deep enough', async () => {
     const deep: Options = { receiver: { confirmations: 7 } };
     expect(await look(GOOD, CHARGE, deep)).toMatchObject({ kind: 'open', used: true });
     expect(await look({ ...GOOD, eth_getLogs: [CANCELLED] }, CHARGE, deep)).toMatchObject({ kind: 'open', used: true });
@@ -226,7 +229,7 @@ describe('what ends a charge', () => {
     expect(await look(young(DEADLINE + 61n), CHARGE, deep)).toMatchObject({ kind: 'impossible' });
   });
 
-  test('behaviour: used, and no log of it: nobody can say yet', async () => {
+  test('behaviour: a charge that is used, without a log of it, stays open: nobody can say yet', async () => {
     expect(await look({ ...GOOD, eth_getLogs: [] })).toEqual({
       kind: 'open',
       used: true,
@@ -253,7 +256,7 @@ describe('what is looked through', () => {
   const blockAt = (past: number, seconds: number, height = 10_000_000): number => height - (past - seconds) / 2;
 
   test.each([20, 120, 600, 7200, 86_400, 30 * 86_400])(
-    'behaviour: looked %d s after the claim, it starts at most 10 minutes before it and ends with the authorization',
+    'behaviour: a search that looks %d s after the claim starts at most 10 minutes before it and ends with the authorization',
     async (past) => {
       const one = lookOf(chainOf(past, () => []));
       await one(CHARGE, 'reconciler');
@@ -285,7 +288,7 @@ describe('what is looked through', () => {
   };
 
   test.each([4, 12])(
-    'behaviour: on a chain of %d blocks a second whose clock agrees with ours, it starts at the claim, and once in three far before',
+    'behaviour: a search on a chain of %d blocks a second whose clock agrees with ours starts at the claim, and once in three far before',
     async (perSecond) => {
       const { one, at } = agreeing(10, perSecond);
       let search: LookSubject['search'] = null;
@@ -309,7 +312,7 @@ describe('what is looked through', () => {
   );
 
   test.each([31_000, -32_000])(
-    'behaviour: with our clock %d ms off it starts 10 minutes before the claim',
+    'behaviour: a search with our clock %d ms off starts 10 minutes before the claim',
     async (off) => {
       const { one, at } = agreeing(10, 4, off);
       await one(CHARGE, 'payer');
@@ -335,7 +338,7 @@ describe('what is looked through', () => {
     expect(timeOf(from)).toBeLessThanOrEqual(CLAIMED_AT - 600n);
   });
 
-  test('behaviour: ranges of 1,000 blocks, at most 8 calls a look; the next look goes on where this one stopped', async () => {
+  test('behaviour: a search asks for ranges of 1,000 blocks, at most 8 calls a look; the next look goes on from the last block', async () => {
     const long = { ...CHARGE, deadline: CLAIMED_AT + 86_400n };
     const target = blockAt(40_000, 36_000);
     const found = { ...USED, blockNumber: hex(target) };
@@ -399,8 +402,8 @@ describe('a node that is not to be believed', () => {
   const receipt = (changes: object): Results => ({ ...GOOD, eth_getTransactionReceipt: { ...RECEIPT, ...changes } });
 
   test.each<[string, Results]>([
-    ['of another chain', { ...GOOD, eth_chainId: '0x2105' }],
-    ['chain id as a number', { ...GOOD, eth_chainId: 84_532 }],
+    ['an id of another chain', { ...GOOD, eth_chainId: '0x2105' }],
+    ['a chain id as a number', { ...GOOD, eth_chainId: 84_532 }],
     ['an error instead of a chain', { ...GOOD, eth_chainId: { error: { code: -32_601, message: 'no' } } }],
     ['no block', { ...GOOD, eth_getBlockByNumber: null }],
     ['a block without a number', { ...GOOD, eth_getBlockByNumber: { timestamp: '0x1' } }],
@@ -413,7 +416,7 @@ describe('a node that is not to be believed', () => {
     ['a short state', { ...GOOD, eth_call: '0x1' }],
     ['a state that is true', { ...GOOD, eth_call: true }],
     ['an error instead of a state', { ...GOOD, eth_call: { error: { code: 3, message: 'execution reverted' } } }],
-  ])('attack: %s is unavailable, and the next one is asked', async (_, results) => {
+  ])('attack: a node that answers with %s is unavailable, and the next one is asked', async (_, results) => {
     expect(await look(results)).toMatchObject({ kind: 'unavailable' });
     expect(await look(results, CHARGE, { urls: [node.url, second.url] })).toEqual(PROVEN);
   });
@@ -443,10 +446,13 @@ describe('a node that is not to be believed', () => {
     ['a receipt without a status', receipt({ status: undefined })],
     ['a transaction that reverted', receipt({ status: '0x0' })],
     ['a receipt with a gap', receipt({ logs: [USED, { ...MOVED, logIndex: '0x9' }] })],
-  ])('attack: %s: that it was used stands, what by does not; the next one is asked', async (_, results) => {
-    expect(await look(results)).toMatchObject({ kind: 'open', used: true });
-    expect(await look(results, CHARGE, { urls: [node.url, second.url] })).toEqual(PROVEN);
-  });
+  ])(
+    'attack: a payment stays used but is not proven by a node that answers with %s; the next one is asked',
+    async (_, results) => {
+      expect(await look(results)).toMatchObject({ kind: 'open', used: true });
+      expect(await look(results, CHARGE, { urls: [node.url, second.url] })).toEqual(PROVEN);
+    },
+  );
 
   test.each<[string, (res: Parameters<Scripted['answer']>[1], id: number, result: unknown) => void]>([
     ['HTML', (res) => void res.end('<html>')],
@@ -458,7 +464,7 @@ describe('a node that is not to be believed', () => {
     ['an error beside a result', (res, id, result) => json(res, { jsonrpc: '2.0', id, result, error: {} })],
     ['a redirect', (res) => void res.writeHead(302, { location: '/' }).end()],
     ['a broken connection', (res) => void res.destroy()],
-  ])('attack: %s is unavailable', async (_, answer) => {
+  ])('attack: a node that answers with %s is unavailable', async (_, answer) => {
     const one = lookOf(GOOD);
     node.answer = (_req, res, body) => {
       const { id, method } = JSON.parse(body) as Call & { id: number };
@@ -482,18 +488,18 @@ describe('a node that is not to be believed', () => {
 });
 
 describe('who is asked, how often and for how long', () => {
-  test('behaviour: nobody to ask', async () => {
+  test('behaviour: a look without a node to ask is unavailable', async () => {
     expect(await look(GOOD, CHARGE, { urls: [] })).toMatchObject({ kind: 'unavailable' });
     expect(asked).toEqual([]);
   });
 
-  test('behaviour: one that is away makes way for the next, in this order', async () => {
+  test('behaviour: a node that is away makes way for the next, in this order', async () => {
     expect(await look(GOOD, CHARGE, { urls: [await deadUrl(), second.url, node.url] })).toEqual(PROVEN);
     expect(methods(node)).toEqual([]);
     expect(methods(second).length).toBe(5);
   });
 
-  test('behaviour: a receiver that is configured no more, or for another network, leaves the public endpoints', async () => {
+  test('behaviour: a receiver that is configured no more, or for another network, is looked at through the public endpoints', async () => {
     const called: string[] = [];
     const away: LookDeps['fetch'] = (input) => {
       called.push(input instanceof Request ? input.url : String(input));
@@ -568,7 +574,7 @@ describe('who is asked, how often and for how long', () => {
     expect(order.indexOf('payer open')).toBeLessThan(2);
   });
 
-  test('behaviour: what a look found is not asked for again, whoever asks next, and the reconciler waits for a look of a payer', async () => {
+  test('behaviour: a look that found something is not repeated, whoever asks next, and the reconciler waits for a look of a payer', async () => {
     const one = lookOf(GOOD);
     expect(await one(CHARGE, 'reconciler')).toEqual(PROVEN);
     expect([await one(CHARGE, 'payer'), methods().length]).toEqual([PROVEN, 5]);
@@ -581,7 +587,7 @@ describe('who is asked, how often and for how long', () => {
     expect(methods().length).toBe(10);
   });
 
-  test('behaviour: of many payers at once those who came first are told, and the others when they ask again', async () => {
+  test('behaviour: the first of many payers at once are told, and the others when they ask again', async () => {
     const time = fakeTime();
     const uniques = Array.from({ length: 30 }, (_, at) => `0x${(at + 1).toString(16).padStart(64, '0')}`);
     const calls: string[] = [];

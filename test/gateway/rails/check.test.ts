@@ -35,7 +35,7 @@ function read(version: 1 | 2, json: unknown): PresentedPayment {
 const check = (presented: PresentedPayment, offer: RailOffer = OFFER): string | undefined =>
   rail.check(presented, offer, NOW)?.reason;
 
-test('behaviour: what was offered passes, over v2 and v1', () => {
+test('behaviour: a payment of what was offered passes, over v2 and v1', () => {
   expect(check(readV2())).toBeUndefined();
   expect(check(readV1())).toBeUndefined();
 });
@@ -45,7 +45,7 @@ test('behaviour: addresses are compared without regard to case', () => {
   expect(check(readV2({ authorization: { to: PAY_TO.toUpperCase().replace('0X', '0x') } }))).toBeUndefined();
 });
 
-test('behaviour: what a client leaves out of extra is not compared', () => {
+test('behaviour: a member of extra that a client leaves out is not compared', () => {
   for (const extra of [null, undefined, {}, { name: 'USDC' }, { version: '2' }]) {
     expect(check(readV2({ accepted: { extra } }))).toBeUndefined();
   }
@@ -123,11 +123,11 @@ describe('time', () => {
       { validBefore: (2n ** 256n - 1n).toString() },
       'invalid_exact_evm_payload_authorization_valid_before',
     ],
-  ])('behaviour: %s', (_, authorization, reason) => {
+  ])('behaviour: the time of a payment is judged: %s', (_, authorization, reason) => {
     expect(check(readV2({ authorization }))).toBe(reason);
   });
 
-  test('behaviour: how many seconds are missing, or too many, is said', () => {
+  test('behaviour: a payment with too short or too long a time is told how many seconds are missing or too many', () => {
     const expected = (seconds: number): string | undefined =>
       rail.check(readV2({ authorization: { validBefore: String(now + seconds) } }), OFFER, NOW)?.expected;
     expect([expected(2), expected(6), expected(912)]).toEqual(['4 s are missing', undefined, '12 s too long']);
@@ -153,7 +153,7 @@ describe('receipts', () => {
   const key = { network: 'eip155:84532', asset: '0x', payer: '0xpayer', nonce: '0x' };
   const decode = (value: string): unknown => JSON.parse(Buffer.from(value, 'base64').toString());
 
-  test('behaviour: a settled payment, over v2 and v1', () => {
+  test('behaviour: a settled payment has a receipt, over v2 and v1', () => {
     const receipt = {
       payment: key,
       amount: 100_000n,
@@ -174,7 +174,7 @@ describe('receipts', () => {
     expect(decode(valueV1)).toEqual({ success: true, transaction: '0xabc', network: 'base-sepolia', payer: '0xpayer' });
   });
 
-  test('behaviour: a refused one', () => {
+  test('behaviour: a refused payment has a receipt', () => {
     const receipt = {
       payment: key,
       amount: 1n,

@@ -35,7 +35,7 @@ const mismatch = (expected: string) => ({ reason: 'way_mismatch', expected });
 describe('version 2', () => {
   test.each(
     OFFERS.slice(1).map((offer) => [`${offer.way.network} ${offer.way.asset} ${offer.way.payTo}`, offer] as const),
-  )('behaviour: names %s by network, asset and payTo', (_, offer) => {
+  )('behaviour: a payment names %s by network, asset and payTo', (_, offer) => {
     expect(read(offer)).toMatchObject({ way: offer.way, key: { network: offer.way.network } });
   });
 
@@ -70,7 +70,7 @@ describe('version 2', () => {
       { asset: OTHER_TOKEN, payTo: OTHER_WALLET },
       `payTo ${PAY_TO} on eip155:84532`,
     ],
-  ])('refuses: %s', (_, changes, expected) => {
+  ])('refuses: a payment of version 2 that names %s', (_, changes, expected) => {
     const presented = read(SEPOLIA, changes);
     expect('way' in presented ? presented.way : presented).toEqual(mismatch(expected));
   });
@@ -96,7 +96,7 @@ describe('attack: a mixture of two ways', () => {
     expect(read(SOLANA, {}, SIGNED, [SEPOLIA.way])).toEqual(mismatch(`network ${SVM_NETWORK} is not offered`));
   });
 
-  test('behaviour: a kind that no way takes is named as before', () => {
+  test('behaviour: a kind of payment that no way takes is named as before', () => {
     expect(read(SEPOLIA, {}, { transaction: 'AQAB' }, [SEPOLIA.way])).toMatchObject({
       code: 'payment_malformed',
       detail: expect.stringContaining('signed transaction'),
@@ -105,7 +105,7 @@ describe('attack: a mixture of two ways', () => {
 });
 
 describe('version 1', () => {
-  test('behaviour: the first way of its network', () => {
+  test('behaviour: a payment of version 1 names the first way of its network', () => {
     expect(readV1('base-sepolia')).toHaveProperty('way', SEPOLIA.way);
     expect(readV1('base-sepolia', [FUJI.way, IN_OTHER.way, SEPOLIA.way])).toMatchObject({
       way: IN_OTHER.way,
@@ -118,12 +118,12 @@ describe('version 1', () => {
     ['base', 'network eip155:8453 is not offered'],
     ['eip155:84532', 'network base-sepolia, as version 1 names it'],
     ['nowhere', 'this network is not offered'],
-  ])('refuses: %s', (network, expected) => {
+  ])('refuses: a payment of version 1 that names %s', (network, expected) => {
     expect(readV1(network)).toEqual(mismatch(expected));
   });
 });
 
-test('behaviour: without a way the payment is read all the same, for the ledger', () => {
+test('behaviour: a payment that names no offered way is read all the same, for the ledger', () => {
   expect(read(SEPOLIA, {}, SIGNED, [])).toMatchObject({
     key: { network: 'eip155:84532' },
     way: { reason: 'way_mismatch' },

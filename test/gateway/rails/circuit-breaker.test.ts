@@ -21,7 +21,7 @@ describe('breaker', () => {
     return { time, breaker, call, open };
   };
 
-  test('behaviour: opens after slow calls in a row, and not before', () => {
+  test('behaviour: a breaker opens after slow calls in a row, and not before', () => {
     const { call } = start();
     call('verify', 'slow');
     call('verify', 'slow');
@@ -32,7 +32,7 @@ describe('breaker', () => {
     expect(call('verify', 'answered')).toBe(false);
   });
 
-  test('behaviour: admits one trial at a time once its time is over', () => {
+  test('behaviour: a breaker admits one trial at a time once its time is over', () => {
     const { time, breaker, open } = start();
     open();
     time.advance(999);
@@ -79,7 +79,7 @@ describe('breaker', () => {
     expect(call('verify', 'answered')).toBe(false);
   });
 
-  test('behaviour: a late answer to a call from before closes it', () => {
+  test('behaviour: a late answer to a call from before closes an open breaker', () => {
     const { breaker, open } = start();
     const early = breaker.admit('verify');
     open();
@@ -106,7 +106,7 @@ describe('semaphore', () => {
     expect(semaphore.take()).toBeDefined();
   });
 
-  test('refuses: one more than may wait, at once', async () => {
+  test('refuses: one caller more than may wait, at once', async () => {
     const semaphore = createSemaphore(1, 1);
     const first = semaphore.take();
     const waiting = semaphore.wait(NEVER);

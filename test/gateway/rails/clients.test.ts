@@ -98,7 +98,7 @@ test('behaviour: @x402/fetch pays over v2, and gives the charge id back', async 
   });
 });
 
-test('behaviour: with its v1 scheme, behind a fetch that hides the v2 header, it pays over v1', async () => {
+test('behaviour: @x402/fetch with its v1 scheme, behind a fetch that hides the v2 header, pays over v1', async () => {
   const before = await chain.balanceOf(PAY_TO);
   const response = await payer.fetchV1(url);
   expect([response.status, await response.text()]).toEqual([200, 'the report']);

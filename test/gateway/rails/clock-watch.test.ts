@@ -28,14 +28,14 @@ test.each([
   expect(said(kit)).toEqual([expect.stringMatching(new RegExp(`may be ${which}: .* in the ${side}`))]);
 });
 
-test('behaviour: one payment of now ends the row, and so does one from the other side', () => {
+test('behaviour: a payment that is on time ends the row, and so does one from the other side', () => {
   const kit = makeRail();
   for (let i = 0; i < 40; i++) pay(kit, i % 9 === 8 ? 0 : -3600);
   for (let i = 0; i < 40; i++) pay(kit, i % 2 === 0 ? 3600 : -3600);
   expect(said(kit)).toEqual([]);
 });
 
-test('behaviour: it is said again after an hour, and after it was right in between', () => {
+test('behaviour: a wrong clock is told of again after an hour, and after it was right in between', () => {
   const kit = makeRail();
   for (let i = 0; i < 20; i++) pay(kit, -3600);
   for (let i = 0; i < 20; i++) pay(kit, -3600, NOW + 3599);

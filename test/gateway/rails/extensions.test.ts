@@ -30,7 +30,7 @@ async function asked(change: Partial<ReturnType<typeof makeOffer>>): Promise<Bod
 }
 
 describe('what is told', () => {
-  test('behaviour: the whole of bazaar, and whose resource it is', async () => {
+  test('behaviour: a facilitator is told the whole of bazaar, and whose resource it is', async () => {
     const payload = await asked({ listing: LISTING });
     expect(payload['extensions']).toEqual({ bazaar: { info: { output: 1 } } });
     expect(payload['resource']).toEqual({
@@ -42,7 +42,7 @@ describe('what is told', () => {
     });
   });
 
-  test('behaviour: without a listing the resource alone', async () => {
+  test('behaviour: a facilitator is told the resource alone if there is no listing', async () => {
     const payload = await asked({ listing: undefined });
     expect(payload).not.toHaveProperty('extensions');
     expect(Object.keys(payload['resource'] as object)).toEqual(['url', 'description', 'mimeType']);
@@ -58,7 +58,7 @@ describe('what is told', () => {
       expect((await asked({ description }))['resource']).toMatchObject({ description: expected });
   });
 
-  test('behaviour: in version 1 nothing of a listing', async () => {
+  test('behaviour: a facilitator is told nothing of a listing in version 1', async () => {
     const offer = makeOffer({ facilitators: [facilitatorAt(facilitator.url)] });
     await makeRail().rail.verify({ ...PRESENTED, version: 1 }, { ...offer, listing: LISTING });
     const text = facilitator.requests.at(-1)?.body ?? '';
@@ -92,11 +92,11 @@ describe('what a facilitator says of extensions', () => {
     ['and no more', '-'.repeat(4097), '-'.repeat(4096)],
     ['not where it says nothing', undefined, undefined],
     ['not where it is empty', '', undefined],
-  ])('behaviour: is logged, %s', async (_, header, expected) => {
+  ])('behaviour: the answer of a facilitator about extensions is logged, %s', async (_, header, expected) => {
     expect(await logged(header)).toEqual(expected);
   });
 
-  test('attack: it ends no line of the log', async () => {
+  test('attack: the answer of a facilitator about extensions ends no line of the log', async () => {
     expect(await logged(Buffer.from('a\n{"level":"error"}\u2028\u001b[31m').toString('base64'))).toBe(
       'a\n{"level":"error"}\u2028\u001b[31m',
     );

@@ -61,7 +61,7 @@ function say(body: unknown, status = 200): void {
 }
 
 describe('what is sent', () => {
-  test('behaviour: our own terms, the signed part alone, and the configured headers', async () => {
+  test('behaviour: a facilitator is sent our own terms, the signed part alone, and the configured headers', async () => {
     const offer = offerOf(`${first.url}/x402/`);
     const { way } = offer;
     const facilitator = { ...facilitatorAt(`${first.url}/x402/`), headers: { Authorization: 'Bearer s3cret' } };
@@ -114,7 +114,7 @@ describe('what is sent', () => {
     ]);
   });
 
-  test('behaviour: v1 goes on as v1', async () => {
+  test('behaviour: a v1 payment goes to the facilitator as v1', async () => {
     const { rail } = makeRail();
     const value = Buffer.from(
       JSON.stringify({ x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload: SIGNED }),
@@ -145,9 +145,9 @@ describe('verify: answers', () => {
     ['with the payer', valid],
     ['without one', { isValid: true }],
     ['with nulls', { isValid: true, payer: PAYER, invalidReason: null, invalidMessage: null }],
-    ['payer in another case', { isValid: true, payer: PAYER.toUpperCase().replace('0X', '0x') }],
+    ['with the payer in another case', { isValid: true, payer: PAYER.toUpperCase().replace('0X', '0x') }],
     ['with members unknown here', { ...valid, extensions: {}, extra: { a: 1 } }],
-  ])('behaviour: valid %s', async (_, body) => {
+  ])('behaviour: an answer to verify is valid %s', async (_, body) => {
     say(body);
     expect(await verify()).toEqual({ kind: 'valid', payer: PAYER });
   });
@@ -174,7 +174,7 @@ describe('verify: answers', () => {
       200,
       'payment_expired',
     ],
-  ])('behaviour: refused %s', async (_, body, status, reason) => {
+  ])('behaviour: an answer to verify is refused %s', async (_, body, status, reason) => {
     say(body, status);
     expect(await verify()).toEqual({ kind: 'refused', reason });
   });
@@ -206,7 +206,7 @@ describe('verify: answers', () => {
     ['not its network', { isValid: false, invalidReason: 'invalid_network' }],
     ['a failure of its own', { isValid: false, invalidReason: 'unexpected_verify_error' }],
     ['a token it knows otherwise', { isValid: false, invalidReason: 'invalid_exact_evm_token_name_mismatch' }],
-  ])('attack: %s is no answer, and the next one is asked', async (_, body, status = 200) => {
+  ])('attack: an answer to verify of %s is none, and the next one is asked', async (_, body, status = 200) => {
     say(body, status);
     expect(await verify(offerOf(first.url))).toMatchObject({ kind: 'unavailable' });
     expect(await verify(offerOf(first.url, second.url))).toEqual({ kind: 'valid', payer: PAYER });
@@ -250,7 +250,7 @@ describe('verify: answers', () => {
     },
   );
 
-  test('attack: an endless answer is cut off at 64 KiB', async () => {
+  test('attack: an endless answer of a facilitator is cut off at 64 KiB', async () => {
     let sent = 0;
     first.answer = (_, res) => {
       res.writeHead(200, { 'content-type': 'application/json' });
@@ -265,7 +265,7 @@ describe('verify: answers', () => {
     expect(sent).toBeLessThan(16 * 1024 * 1024);
   });
 
-  test('attack: bytes that are not HTTP', async () => {
+  test('attack: bytes that are not HTTP are no answer of a facilitator', async () => {
     const raw = createServer((socket) => socket.on('error', () => undefined).end('HELLO\r\n\r\n'));
     await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve));
     const address = raw.address();
@@ -286,7 +286,7 @@ describe('verify: answers', () => {
 });
 
 describe('settle: three ends', () => {
-  test('behaviour: settled', async () => {
+  test('behaviour: a settlement that the facilitator made is settled', async () => {
     say(SETTLED);
     expect(await settle()).toEqual({ kind: 'settled', transaction: HASH, via: expect.any(String) });
   });
@@ -298,8 +298,8 @@ describe('settle: three ends', () => {
     ['without the network', { network: undefined }],
     ['with nothing but the transaction', { payer: '', network: null }],
     ['on the network by its v1 name', { network: 'base-sepolia' }],
-    ['a transaction in upper case', { transaction: `0x${'9A'.repeat(32)}` }],
-  ])('behaviour: settled %s', async (_, members) => {
+    ['with a transaction in upper case', { transaction: `0x${'9A'.repeat(32)}` }],
+  ])('behaviour: an answer to settle is read as settled %s', async (_, members) => {
     say({ ...SETTLED, ...members });
     expect(await settle()).toMatchObject({ kind: 'settled', transaction: HASH });
   });
@@ -312,7 +312,7 @@ describe('settle: three ends', () => {
     'invalid_exact_evm_payload_authorization_valid_before',
     'invalid_exact_evm_recipient_mismatch',
     'invalid_payload',
-  ])('behaviour: refused, %s', async (errorReason) => {
+  ])('behaviour: an answer to settle is read as refused: %s', async (errorReason) => {
     say({ ...REFUSED, errorReason });
     expect(await settle(offerOf(first.url, second.url))).toEqual({
       kind: 'refused',
@@ -356,7 +356,7 @@ describe('settle: three ends', () => {
     'rpc_error',
     'payer_is_blocked',
     'policy_denied',
-  ])('behaviour: %s is unknown', async (errorReason) => {
+  ])('behaviour: a settlement that fails with %s is unknown', async (errorReason) => {
     say({ ...REFUSED, errorReason });
     expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown', reason: errorReason });
     expect(second.requests).toEqual([]);
@@ -369,20 +369,23 @@ describe('settle: three ends', () => {
     'invalid_exact_evm_token_name_mismatch',
     'eip6492_factory_not_allowed',
     'No matching payment handler found',
-  ])('behaviour: %s is not carried out, and the next one is asked', async (errorReason) => {
-    say({ ...REFUSED, errorReason });
-    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'settled' });
-    expect(await settle()).toMatchObject({ kind: 'not_carried_out', reason: 'facilitator_unavailable' });
-  });
+  ])(
+    'behaviour: a settlement that fails with %s is not carried out, and the next one is asked',
+    async (errorReason) => {
+      say({ ...REFUSED, errorReason });
+      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'settled' });
+      expect(await settle()).toMatchObject({ kind: 'not_carried_out', reason: 'facilitator_unavailable' });
+    },
+  );
 
-  test('behaviour: a refusal that names a transaction is unknown', async () => {
+  test('behaviour: a refusal of a settlement that names a transaction is unknown', async () => {
     say({ ...REFUSED, transaction: HASH });
     expect(await settle()).toMatchObject({ kind: 'unknown' });
     say({ ...REFUSED, transaction: 'pending' });
     expect(await settle()).toMatchObject({ kind: 'unknown' });
   });
 
-  test('behaviour: any refusal after an unknown end is unknown; a settlement is a settlement', async () => {
+  test('behaviour: a refusal after an unknown end is unknown, whatever it says; a settlement is a settlement', async () => {
     say(REFUSED);
     expect(await settle(undefined, { ...FRESH, afterUnknown: true })).toMatchObject({ kind: 'unknown' });
     say(SETTLED);
@@ -393,11 +396,14 @@ describe('settle: three ends', () => {
     [401, 402, 403, 404, 405, 413, 415, 429].flatMap((status): [number, string][] =>
       ['', '<html>', '{"error":"no"}', '{"isValid":false,"invalidReason":"x"}', 'null'].map((body) => [status, body]),
     ),
-  )('behaviour: status %d with %j was not carried out, and the next one is asked', async (status, body) => {
-    say(body, status);
-    expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'settled' });
-    expect(await settle()).toMatchObject({ kind: 'not_carried_out', reason: 'facilitator_unavailable' });
-  });
+  )(
+    'behaviour: a settlement answered with status %d and %j was not carried out, and the next one is asked',
+    async (status, body) => {
+      say(body, status);
+      expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'settled' });
+      expect(await settle()).toMatchObject({ kind: 'not_carried_out', reason: 'facilitator_unavailable' });
+    },
+  );
 
   test.each<[string, unknown, number?]>([
     ['success as a string', { ...SETTLED, success: 'true' }],
@@ -435,19 +441,19 @@ describe('settle: three ends', () => {
     ['HTML under 502', '<html>', 502],
     ['HTML under 503', '<html>', 503],
     ['an error under 422', { error: 'no' }, 422],
-  ])('attack: %s is unknown, and nobody else is asked', async (_, body, status = 200) => {
+  ])('attack: a settlement answered with %s is unknown, and nobody else is asked', async (_, body, status = 200) => {
     say(body, status);
     expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
     expect(second.requests).toEqual([]);
   });
 
-  test('behaviour: a connection lost before any answer is unknown, and nobody else is asked', async () => {
+  test('behaviour: a settlement whose connection is lost before any answer is unknown, and nobody else is asked', async () => {
     first.answer = (req) => req.socket.destroy();
     expect(await settle(offerOf(first.url, second.url))).toMatchObject({ kind: 'unknown' });
     expect(second.requests).toEqual([]);
   });
 
-  test('behaviour: a connection lost in the middle of the answer is unknown', async () => {
+  test('behaviour: a settlement whose connection is lost in the middle of the answer is unknown', async () => {
     first.answer = (req, res) => {
       res.writeHead(200, { 'content-length': '500' });
       res.write('{"success":true', () => req.socket.destroy());
@@ -456,22 +462,22 @@ describe('settle: three ends', () => {
     expect(second.requests).toEqual([]);
   });
 
-  test('behaviour: a connection that was never made lets the next one be asked', async () => {
+  test('behaviour: a settlement whose connection was never made lets the next one be asked', async () => {
     expect(await settle(offerOf(await deadUrl(), second.url))).toMatchObject({ kind: 'settled' });
   });
 
-  test('behaviour: names that do not resolve and TLS that cannot be were never sent', async () => {
+  test('behaviour: a call to a name that does not resolve, or whose TLS cannot be, was never sent', async () => {
     const plain = second.url.replace('http:', 'https:');
     const result = await settle(offerOf('http://does-not-exist.invalid', plain));
     expect(result).toMatchObject({ kind: 'not_carried_out', reason: 'facilitator_unavailable' });
     expect(second.requests).toEqual([]);
   });
 
-  test('behaviour: nobody to ask: not carried out', async () => {
+  test('behaviour: a settlement is not carried out if nobody can be asked', async () => {
     expect(await settle(offerOf(await deadUrl(), await deadUrl()))).toMatchObject({ kind: 'not_carried_out' });
   });
 
-  test('behaviour: what must be durable is done before each call, and names who is called', async () => {
+  test('behaviour: the work that must be durable is done before each call, and told who is called', async () => {
     say('', 401);
     const { rail } = makeRail();
     const offer = offerOf(first.url, second.url);
@@ -523,7 +529,7 @@ describe('settle: three ends', () => {
     expect(rail.firstVia(PRESENTED, offer)).toBe(makeRail().rail.firstVia(PRESENTED, offer));
   });
 
-  test('attack: the same nonce of another payer does not change who settles first', async () => {
+  test('attack: a payment of another payer with the same nonce does not change who settles first', async () => {
     const { rail } = makeRail();
     const offer = offerOf(first.url, second.url);
     await rail.verify(PRESENTED, offer);
@@ -536,7 +542,7 @@ describe('settle: three ends', () => {
     expect(rail.firstVia(other, offer)).toBe(rail.firstVia(other, offerOf(second.url)));
   });
 
-  test('behaviour: whoever objects before a call stops it, and every other', async () => {
+  test('behaviour: an objection before a call stops it, and every other', async () => {
     const { rail } = makeRail();
     const stopped = await rail.settle(PRESENTED, offerOf(first.url, second.url), FRESH, async () => false);
     expect(stopped).toEqual({ kind: 'not_carried_out', reason: 'stopped', retryAfterMs: undefined });
@@ -582,7 +588,7 @@ describe('settle: three ends', () => {
     expect(rail.isCallable(makeOffer({ facilitators: [] }).way)).toBe(false);
   });
 
-  test('behaviour: a repeated attempt asks first who was asked first, then the others', async () => {
+  test('behaviour: a repeated attempt asks first the facilitator that was asked first, then the others', async () => {
     first.answer = (req) => req.socket.destroy();
     const before = await settle(offerOf(first.url, second.url));
     if (before.kind !== 'unknown') throw new Error(before.kind);
@@ -604,25 +610,28 @@ describe('time', () => {
   test.each([
     ['verify', 5000],
     ['settle', 15_000],
-  ] as const)('behaviour: %s has the time that the receiver gives, for everything', async (operation, limitMs) => {
-    const time = fakeTime();
-    const arrived = Promise.withResolvers<void>();
-    first.answer = (_, res) => {
-      res.writeHead(200);
-      res.write('{');
-      arrived.resolve();
-    };
-    const { rail, calls } = makeRail({ schedule: time.schedule, clock: time.clock });
-    const offer = offerOf(first.url);
-    const result = operation === 'verify' ? rail.verify(PRESENTED, offer) : rail.settle(PRESENTED, offer, FRESH, GO);
-    await arrived.promise;
-    time.advance(limitMs - 1);
-    expect(await Promise.race([result, untilIdle()])).toBeUndefined();
-    time.advance(1);
-    expect((await result).kind).toBe(operation === 'verify' ? 'unavailable' : 'unknown');
-    expect(calls).toEqual([`${operation}:failed`]);
-    expect(time.pending()).toBe(0);
-  });
+  ] as const)(
+    'behaviour: %s has the time that the receiver gives, for all its calls together',
+    async (operation, limitMs) => {
+      const time = fakeTime();
+      const arrived = Promise.withResolvers<void>();
+      first.answer = (_, res) => {
+        res.writeHead(200);
+        res.write('{');
+        arrived.resolve();
+      };
+      const { rail, calls } = makeRail({ schedule: time.schedule, clock: time.clock });
+      const offer = offerOf(first.url);
+      const result = operation === 'verify' ? rail.verify(PRESENTED, offer) : rail.settle(PRESENTED, offer, FRESH, GO);
+      await arrived.promise;
+      time.advance(limitMs - 1);
+      expect(await Promise.race([result, untilIdle()])).toBeUndefined();
+      time.advance(1);
+      expect((await result).kind).toBe(operation === 'verify' ? 'unavailable' : 'unknown');
+      expect(calls).toEqual([`${operation}:failed`]);
+      expect(time.pending()).toBe(0);
+    },
+  );
 
   test('behaviour: a facilitator that is out of time for verifying makes way for the next', async () => {
     const time = fakeTime();

@@ -45,7 +45,7 @@ const findAll = async (receiver: Receiver, v1 = false): Promise<string[]> => {
   return findings.map(({ level, detail }) => `${level}: ${detail}`);
 };
 
-test('behaviour: a real facilitator and a real token are what is configured', async () => {
+test('behaviour: a real facilitator and a real token are found to be what is configured', async () => {
   const receiver = { facilitators: [facilitatorAt(facilitator.url)], rpcUrls: [chain.rpcUrl] };
   const { host } = new URL(facilitator.url);
   const expected = [
@@ -56,7 +56,7 @@ test('behaviour: a real facilitator and a real token are what is configured', as
   expect(await find(receiver, true)).toEqual(expected);
 });
 
-test('behaviour: what is the same for several ways is said once', async () => {
+test('behaviour: a finding that is the same for several ways is said once', async () => {
   const one = makeReceiver({ facilitators: [facilitatorAt(facilitator.url)], rpcUrls: [chain.rpcUrl] });
   const other = makeReceiver({ payTo: `0x${'2'.repeat(40)}`, facilitators: [facilitatorAt(nowhere)], rpcUrls: [] });
   const findings = await findAll({ ...one, ways: [...one.ways, ...one.ways, ...other.ways] });
@@ -80,11 +80,11 @@ describe('tokens', () => {
       { asset: '0xcA11bde05977b3631167028862bE2a173976CA11' },
       /^warning: the token does not say/,
     ],
-  ])('behaviour: finds %s', async (_, receiver, finding) => {
+  ])('behaviour: the online check of tokens finds %s', async (_, receiver, finding) => {
     expect((await find({ ...receiver, rpcUrls: [chain.rpcUrl] })).join('\n')).toMatch(finding);
   });
 
-  test('behaviour: what ERC-5267 says counts more than name() and version()', async () => {
+  test('behaviour: a token that answers ERC-5267 is judged by that, not by name() and version()', async () => {
     const word = (value: bigint | number): string => value.toString(16).padStart(64, '0');
     const text = (value: string): string => word(value.length) + Buffer.from(value).toString('hex').padEnd(64, '0');
     const domain = `0x${'0f'.padEnd(64, '0')}${word(0xe0)}${word(0x120)}${word(84_532)}${word(0)}${word(0)}${word(0x160)}${text('Other Coin')}${text('7')}${word(0)}`;
@@ -137,13 +137,13 @@ describe('facilitators', () => {
     ['does not let this key', {}, 403, false, /^cannot_serve: .*status 403/],
     ['is called too often', {}, 429, false, /^away: .*called too often/],
     ['is down', { error: 'down' }, 503, false, /^away: .*503/],
-  ])('behaviour: one that %s', async (_, body, status, v1, finding) => {
+  ])('behaviour: the online check names a facilitator that %s', async (_, body, status, v1, finding) => {
     scripted.answer = (_, res) => json(res, body, status);
     const [found = ''] = await find({ facilitators: [facilitatorAt(scripted.url)] }, v1);
     expect(found).toMatch(finding);
   });
 
-  test('behaviour: each one is asked, with its own headers, and named by host alone', async () => {
+  test('behaviour: every facilitator is asked, with its own headers, and named by host alone', async () => {
     scripted.requests.length = 0;
     scripted.answer = (_, res) => json(res, { kinds: [KIND] });
     const own = { ...facilitatorAt(`${scripted.url}/secret-path/`), headers: { 'X-Key': 's3cret' } };
@@ -181,14 +181,14 @@ describe('the command', () => {
     return { code, out: io.stdout().trimEnd().split('\n') };
   };
 
-  test('behaviour: 0 and ok where all is well', async () => {
+  test('behaviour: check --online ends with 0 and ok if all is well', async () => {
     const { code, out } = await run(facilitator.url, ['--online'], `, rpc_url: "${chain.rpcUrl}"`);
     expect(code).toBe(0);
     expect(out[0]).toBe('ok');
     expect(out.join('\n')).toContain('ok: receiver default: the token');
   });
 
-  test('behaviour: 69 where a service is away', async () => {
+  test('behaviour: check --online ends with 69 if a service is away', async () => {
     const { code, out } = await run(nowhere, ['--online', '--json'], ', rpc_url: none');
     expect(code).toBe(69);
     expect(JSON.parse(out.join('\n'))).toMatchObject({
@@ -203,13 +203,13 @@ describe('the command', () => {
 
   const NO_TOKEN =
     ', asset: "0x2222222222222222222222222222222222222222", asset_decimals: 6, asset_name: T, asset_version: "1"';
-  test('behaviour: 1 where a receiver cannot be served, also when something else is away', async () => {
+  test('behaviour: check --online ends with 1 if a receiver cannot be served, also if something else is away', async () => {
     const { code, out } = await run(nowhere, ['--online'], `${NO_TOKEN}, rpc_url: "${chain.rpcUrl}"`);
     expect(code).toBe(1);
     expect(out.join('\n')).toMatch(/cannot_serve: receiver default: there is no contract/);
   });
 
-  test('behaviour: without --online nobody is asked', async () => {
+  test('behaviour: check asks nobody without --online', async () => {
     const { code, out } = await run(nowhere, ['--json']);
     expect(code).toBe(0);
     expect(JSON.parse(out.join('\n'))).not.toHaveProperty('online');

@@ -31,18 +31,21 @@ function challenge(settle: Receiver['settle'], method: string): PaymentRequired 
 const SCHEMES = [new ExactEvmScheme(), new ExactSvmScheme()];
 
 describe.each(['auto', 'before_forward', 'before_response'] as const)('settle: %s', (settle) => {
-  test.each(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PURGE'])('behaviour: %s', (method) => {
-    const { accepts } = challenge(settle, method);
-    expect(accepts).toHaveLength(2);
-    for (const [index, entry] of accepts.entries()) {
-      const scheme = SCHEMES[index];
-      if (scheme === undefined) throw new Error('no scheme');
-      const resolved = resolvePaymentFlow(scheme, entry);
-      const phases = resolvePaymentFlowPhases(resolved.paymentFlow);
-      expect(phases.settleBeforeHandler).toBe(settlesFirst(settle, method));
-      expect(phases.settleAfterHandler).toBe(!settlesFirst(settle, method));
-      const { paymentFlow: _, ...without } = entry.extra;
-      expect(applyPaymentFlowWireExtra(without, resolved)).toEqual(entry.extra);
-    }
-  });
+  test.each(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PURGE'])(
+    'behaviour: the challenge for a %s names its flow',
+    (method) => {
+      const { accepts } = challenge(settle, method);
+      expect(accepts).toHaveLength(2);
+      for (const [index, entry] of accepts.entries()) {
+        const scheme = SCHEMES[index];
+        if (scheme === undefined) throw new Error('no scheme');
+        const resolved = resolvePaymentFlow(scheme, entry);
+        const phases = resolvePaymentFlowPhases(resolved.paymentFlow);
+        expect(phases.settleBeforeHandler).toBe(settlesFirst(settle, method));
+        expect(phases.settleAfterHandler).toBe(!settlesFirst(settle, method));
+        const { paymentFlow: _, ...without } = entry.extra;
+        expect(applyPaymentFlowWireExtra(without, resolved)).toEqual(entry.extra);
+      }
+    },
+  );
 });

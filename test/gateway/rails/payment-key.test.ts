@@ -11,7 +11,7 @@ describe('a payment', () => {
     unique: hash32(10).replace('a', 'A'),
   };
 
-  test('attack: fifty spellings of one payment are one', () => {
+  test('attack: fifty spellings of one payment are one payment', () => {
     const spell = (text: string, n: number): string =>
       text.replace(/[a-f]/gi, (letter, at: number) =>
         (n >> (at % 5)) & 1 ? letter.toUpperCase() : letter.toLowerCase(),
@@ -44,7 +44,7 @@ describe('a payment', () => {
     { unique: '0xa' },
     { unique: '10' },
     { unique: `${key.unique}\n` },
-  ])('refuses: %j', (part) => {
+  ])('refuses: a payment key with %j', (part) => {
     expect(SPELLING.payment({ ...key, ...part })).toBeUndefined();
   });
 });

@@ -13,14 +13,14 @@ describe.each(EVM_NETWORKS)('$name', ({ caip2, testnet, nativeCurrency, rpcUrls,
   const chainId = Number(caip2.replace('eip155:', ''));
   const listed = Object.values(chains).filter((chain) => chain.id === chainId);
 
-  test('behaviour: currency, explorer and kind are those of viem, and one node at least', () => {
+  test('behaviour: the currency, explorer and kind of a network are those of viem, and it has one node at least', () => {
     expect(listed.map((chain) => chain.nativeCurrency)).toContainEqual(nativeCurrency);
     expect(listed.map((chain) => plain(chain.blockExplorers?.default.url ?? ''))).toContain(plain(explorer));
     expect(listed.map((chain) => ('testnet' in chain ? chain.testnet === true : false))).toContain(testnet);
     expect(listed.flatMap((chain) => chain.rpcUrls.default.http.map(plain))).toContain(plain(rpcUrls[0] ?? ''));
   });
 
-  test('behaviour: tokens are those of x402, where it lists some, with checksums', () => {
+  test('behaviour: the tokens of a network are those of x402, if it lists some, with checksums', () => {
     for (const { address } of tokens) expect(getAddress(address)).toBe(address);
     const theirs = DEFAULT_ASSETS[caip2] ?? [];
     const eip3009 = theirs.filter((asset) => asset.assetTransferMethod === undefined);
@@ -45,7 +45,7 @@ test('behaviour: every token of x402 stands in the table, or is one of Permit2',
   }
 });
 
-test('behaviour: names, and those of x402 1.x where it has the network', () => {
+test('behaviour: every network has a name of its own, and that of x402 1.x if there is one', () => {
   const names = NETWORKS.known.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   expect(new Set(NETWORKS.known.map(({ caip2 }) => caip2)).size).toBe(names.length);
@@ -81,7 +81,7 @@ test.each([
   ['eip155:999999', undefined],
   ['', undefined],
   ['constructor', undefined],
-])('behaviour: %j is %s', (written, name) => {
+])('behaviour: the network written %j is %s', (written, name) => {
   expect(NETWORKS.find(written)?.name).toBe(name);
 });
 
@@ -91,11 +91,11 @@ test.each([
   ['Base', 'base'],
   ['arbitrum-one', 'arbitrum'],
   ['eth', undefined],
-])('behaviour: who writes %j probably meant %s', (written, meant) => {
+])('behaviour: a network written %j probably meant %s', (written, meant) => {
   expect(NETWORKS.suggest(written)).toBe(meant);
 });
 
-test('behaviour: of Solana only tokens of SPL Token', () => {
+test('behaviour: the tokens known on Solana are of SPL Token alone', () => {
   expect(SVM_NETWORKS.map(({ name, tokens }) => [name, tokens.map(({ symbol }) => symbol)])).toEqual([
     ['solana', ['USDC', 'USDT']],
     ['solana-devnet', ['USDC']],

@@ -59,11 +59,11 @@ describe('ways that can be paid', () => {
     ['another token, written whole', OTHER],
     ['any chain, with a node', { network: 'eip155:31337', ...OTHER, rpc_url: ['http://127.0.0.1:1'] }],
     ['any chain, without', { network: 'eip155:31337', ...OTHER, rpc_url: [] }],
-  ])('behaviour: %s', (_, overrides) => {
+  ])('behaviour: a way can be paid with %s', (_, overrides) => {
     expect(NETWORKS.readWay(input(overrides))).toMatchObject({ kind: 'way', warnings: [] });
   });
 
-  test('behaviour: on a test network an address that nobody has the key of is odd', () => {
+  test('behaviour: an address that nobody has the key of is odd even on a test network', () => {
     expect(NETWORKS.readWay(input({ network: 'base-sepolia', pay_to_address: DEAD }))).toMatchObject({
       kind: 'way',
       warnings: [{ field: 'pay_to_address', message: expect.stringContaining('nobody has the key of') }],
@@ -162,7 +162,7 @@ describe('ways that cannot', () => {
       /^is the contract of the token/,
     ],
     ['a chain without a node', { network: 'eip155:31337', ...OTHER }, 'rpc_url', /^is missing; no public node/],
-  ])('refuses: %s', (_, overrides, field, says) => {
+  ])('refuses: a way with %s', (_, overrides, field, says) => {
     const reading = NETWORKS.readWay(input(overrides));
     expect(reading).toMatchObject({ kind: 'issues', issues: [{ field }] });
     expect(reading.kind === 'issues' ? reading.issues[0]?.message : '').toMatch(says);

@@ -141,7 +141,7 @@ describe('what stays', () => {
     ['any text, if what was sent is too short to be told from it', { 'X-Version': '2' }, 'version 2'],
     ['ordinary text in base64', { 'X-Key': 'sk_12345678' }, base64('ordinary text')],
     ['a percent sign', { 'X-Key': 'sk_12345678' }, '100% wrong, %zz'],
-  ])('behaviour: %s', (_, headers, text) => {
+  ])('behaviour: an answer keeps %s', (_, headers, text) => {
     const filter = createSecretFilter(Object.values(headers), (word) => word === 'insufficient_funds');
     expect(filter.text(text)).toBe(text);
   });

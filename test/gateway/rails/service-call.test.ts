@@ -68,7 +68,7 @@ function call(url: string, changes: Partial<ServiceCall> = {}): Promise<JsonRepl
 }
 
 describe('what is written', () => {
-  test('behaviour: one request, framed by the client, with the configured headers', async () => {
+  test('behaviour: a call is one request, framed by the client, with the configured headers', async () => {
     const seen = await serve((socket) => socket.write(ANSWER));
     const headers = {
       Authorization: 'Bearer s3cret',
@@ -109,7 +109,7 @@ describe('connections', () => {
   /** Fetch takes a connection again a turn of the event loop after the response ended. */
   const untilIdle = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-  test('behaviour: one carries call after call', async () => {
+  test('behaviour: a kept connection carries call after call', async () => {
     const seen = await serve((socket) => socket.write(ANSWER));
     for (const _ of [1, 2, 3]) {
       expect(await call(seen.url)).toEqual(REPLY);
@@ -118,7 +118,7 @@ describe('connections', () => {
     expect(seen.sockets.length).toBe(1);
   });
 
-  test('attack: bytes after a response never become the next one', async () => {
+  test('attack: bytes after a response never become the next response', async () => {
     const forged = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"no":""}';
     const seen = await serve((socket) => socket.write(seen.sockets.length === 1 ? ANSWER + forged : ANSWER));
     expect(await call(seen.url)).toEqual(REPLY);
@@ -181,11 +181,11 @@ describe('whether a byte was sent', () => {
       'TLS: no cipher in common',
       () => at((socket) => socket.write(ANSWER), { maxVersion: 'TLSv1.2', ciphers: 'PSK-AES128-CBC-SHA' }),
     ],
-  ])('behaviour: %s: nothing was sent', async (_, url) => {
+  ])('behaviour: nothing was sent to a service that cannot be reached: %s', async (_, url) => {
     expect(await call(await url())).toMatchObject({ kind: 'failed', sent: false, slow: true });
   });
 
-  test('behaviour: not connected within the time that fetch gives: nothing was sent', async () => {
+  test('behaviour: nothing was sent by a call that did not connect within the time that fetch gives', async () => {
     const cause = Object.assign(new Error('Connect Timeout Error'), { code: 'UND_ERR_CONNECT_TIMEOUT' });
     const limits = { timeoutMs: 5000, maxBytes: 64, limits: LIMITS };
     const reply = callService({ method: 'POST', url: 'http://a.test', headers: {}, body: '{}', ...limits }, () =>
@@ -206,7 +206,7 @@ describe('whether a byte was sent', () => {
       'a redirect',
       () => at((socket) => void socket.write('HTTP/1.1 307 T\r\nLocation: /\r\nContent-Length: 0\r\n\r\n')),
     ],
-  ])('behaviour: %s: it may have been', async (_, url) => {
+  ])('behaviour: a call may have been sent if it ended so: %s', async (_, url) => {
     expect(await call(await url())).toMatchObject({ kind: 'failed', sent: true });
   });
 });
@@ -215,7 +215,7 @@ describe('time', () => {
   test.each([
     ['before the head', ''],
     ['in the body', ANSWER.slice(0, -1)],
-  ])('behaviour: out of time %s: it may have been sent, and the connection is gone', async (_, start) => {
+  ])('behaviour: a call that is out of time %s may have been sent, and its connection is gone', async (_, start) => {
     const time = fakeTime();
     const gone = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<void>();

@@ -75,7 +75,7 @@ const lookAt = (presented: PresentedPayment, by = rail, changes: Parameters<type
 };
 const UNUSED = { kind: 'open', used: false };
 
-test('behaviour: topics and selectors are what their signatures hash to', () => {
+test('behaviour: the topics and selectors are what their signatures hash to', () => {
   expect(AUTHORIZATION_USED).toBe(toEventSelector('AuthorizationUsed(address,bytes32)'));
   expect(AUTHORIZATION_CANCELED).toBe(toEventSelector('AuthorizationCanceled(address,bytes32)'));
   expect(TRANSFER).toBe(toEventSelector('Transfer(address,address,uint256)'));
@@ -135,7 +135,7 @@ describe('verify and settle', () => {
     expect(await lookAt(two)).toMatchObject(UNUSED);
   });
 
-  test('refuses: what expired, before asking and by the facilitator', async () => {
+  test('refuses: a payment that expired, before asking and by the facilitator', async () => {
     const validBefore = BigInt(Math.floor(Date.now() / 1000) - 1);
     const presented = await present(rail, payer, offer, { validBefore });
     const reason = 'invalid_exact_evm_payload_authorization_valid_before';
@@ -188,14 +188,14 @@ describe('verify and settle', () => {
 });
 
 describe('answers that get lost', () => {
-  test('behaviour: settled, but the connection broke: unknown, and the chain proves it', async () => {
+  test('behaviour: a settlement whose answer is lost after it was made is unknown, and the chain proves it', async () => {
     const presented = await present(rail, payer, offer);
     facilitator.fault('settle', { kind: 'drop_after' });
     expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'unknown', via: expect.any(String) });
     expect(await lookAt(presented)).toMatchObject({ kind: 'proven' });
   });
 
-  test('behaviour: not settled, and the connection broke: unknown, and nothing on the chain', async () => {
+  test('behaviour: a settlement whose connection broke before it was made is unknown, and nothing is on the chain', async () => {
     const presented = await present(rail, payer, offer);
     facilitator.fault('settle', { kind: 'drop_before' });
     expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'unknown', via: expect.any(String) });
@@ -203,7 +203,7 @@ describe('answers that get lost', () => {
     expect((await rail.settle(presented, offer, { ...FRESH, afterUnknown: true }, GO)).kind).toBe('settled');
   });
 
-  test('behaviour: out of time after the money moved: unknown, and the chain proves it', async () => {
+  test('behaviour: a settlement that is out of time after the money moved is unknown, and the chain proves it', async () => {
     const patient = changed(offer, { facilitators: [facilitatorAt(facilitator.url, { settleMs: 300 })] });
     const presented = await present(rail, payer, patient);
     facilitator.fault('settle', { kind: 'hold_after' });
@@ -214,7 +214,7 @@ describe('answers that get lost', () => {
     expect(await lookAt(presented)).toMatchObject({ kind: 'proven' });
   });
 
-  test('behaviour: pending until it is mined; the same facilitator then says so, one that forgot does not', async () => {
+  test('behaviour: a settlement is pending until it is mined; the same facilitator then says so, one that forgot does not', async () => {
     const presented = await present(rail, payer, offer);
     await chain.automine(false);
     const pending = await rail.settle(presented, offer, FRESH, GO);
@@ -260,12 +260,12 @@ describe('proof', () => {
     ['the transfer comes first', MISCHIEF.transferFirst],
     ['something stands between the two', MISCHIEF.eventBetween],
     ['there is no transfer', MISCHIEF.noTransfer],
-  ])('attack: %s', async (_, mischief) => {
+  ])('attack: a settlement proves no payment if %s', async (_, mischief) => {
     const presented = await settleOddly(mischief);
     expect(await lookAt(presented)).toEqual({ kind: 'impossible', reason: 'authorization_spent_elsewhere' });
   });
 
-  test('attack: the same nonce, paid to somebody else or with another amount, is no proof', async () => {
+  test('attack: a payment with the same nonce to somebody else, or of another amount, is no proof', async () => {
     const elsewhere = '0x2222222222222222222222222222222222222222';
     const other = changed(offer, { payTo: elsewhere });
     const presented = await present(rail, payer, other);
@@ -307,7 +307,7 @@ describe('proof', () => {
     expect(second).toMatchObject({ kind: 'proven', proof: { transaction, logIndex: 3 } });
   });
 
-  test('behaviour: it counts once it is deep enough; until then it is used, and nobody settles again', async () => {
+  test('behaviour: a payment counts once it is deep enough; until then it is used, and nobody settles again', async () => {
     const deep = changed(offer, { confirmations: 3 });
     const deepRail = railFor(deep);
     const presented = await present(rail, payer, deep);
@@ -320,14 +320,14 @@ describe('proof', () => {
     expect(await lookAt(presented, deepRail)).toMatchObject({ kind: 'proven' });
   });
 
-  test('behaviour: cancelled by its payer: it never can be paid', async () => {
+  test('behaviour: a payment that its payer cancelled never can be paid', async () => {
     const presented = await present(rail, payer, offer);
     await payer.cancel(presented.key.unique);
     expect(await lookAt(presented)).toEqual({ kind: 'impossible', reason: 'authorization_cancelled' });
     expect(await rail.settle(presented, offer, FRESH, GO)).toMatchObject({ kind: 'unknown' });
   });
 
-  test('behaviour: unused and past its end by the time of the chain: it never can be paid', async () => {
+  test('behaviour: a payment that is unused and past its end by the time of the chain never can be paid', async () => {
     const validBefore = BigInt(Math.floor(Date.now() / 1000) + 100);
     const presented = await present(rail, payer, offer, { validBefore });
     const snapshot = await chain.rpc('evm_snapshot', []);
@@ -340,7 +340,7 @@ describe('proof', () => {
     await chain.rpc('evm_revert', [snapshot]);
   });
 
-  test('behaviour: through a node that refuses ranges it is found by and by, with eight calls a look', async () => {
+  test('behaviour: a payment is found by and by through a node that refuses ranges, with eight calls a look', async () => {
     // Anvil's blocks are a second apart: what comes after them lives in the chain's time.
     const validBefore = BigInt(Math.floor(Date.now() / 1000) + 20_000);
     const presented = await present(rail, payer, offer, { validBefore });

@@ -81,13 +81,13 @@ describe('one payment, many spellings', () => {
     for (const text of texts) expect(accept({ version: 2, value: encode(text) }).key).toEqual({ ...KEY, payer });
   });
 
-  test('behaviour: each encoding has a digest of its own', () => {
+  test('behaviour: every encoding of a payment has a digest of its own', () => {
     const digests = texts.map((text) => accept({ version: 2, value: encode(text) }).sha256);
     expect(new Set(digests).size).toBe(texts.length);
     expect(digests[0]).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test('behaviour: with and without padding it is the same payment, and has the same digest', () => {
+  test('behaviour: a payment with and without padding is the same, and has the same digest', () => {
     for (const spaces of ['', ' ', '  ']) {
       const padded = encode(JSON.stringify(V2) + spaces);
       const bare = padded.replace(/=+$/, '');
@@ -102,13 +102,13 @@ describe('one payment, many spellings', () => {
     expect(v1.chargeId).toBeUndefined();
   });
 
-  test('behaviour: a v1 name in a v2 credential is the same network, for the key', () => {
+  test('behaviour: a v1 name of a network in a v2 credential is the same network, for the key', () => {
     expect(accept({ version: 2, value: encode(change(V2, 'accepted.network', 'base-sepolia')) }).key).toEqual(KEY);
   });
 });
 
 describe('what is read', () => {
-  test('behaviour: everything that the journey needs, as the client wrote it', () => {
+  test('behaviour: a payment is read with all that the journey needs, as the client wrote it', () => {
     const presented = accept({ version: 2, value: encode(V2) });
     expect(presented).toMatchObject({
       version: 2,
@@ -123,7 +123,7 @@ describe('what is read', () => {
     });
   });
 
-  test('behaviour: only what a schema names is kept for the facilitator', () => {
+  test('behaviour: a member that no schema names is not kept for the facilitator', () => {
     const { payload } = accept({ version: 2, value: encode(change(V2, 'payload.authorization.more', 'x')) });
     const { signature, authorization } = payload as Signed;
     expect({ signature, authorization }).toEqual({
@@ -207,7 +207,7 @@ describe('what is refused', () => {
     ['__proto__ inside', JSON.stringify(V2).replace('"extra":{', '"extra":{"__proto__":{"x":1},'), /__proto__/],
     ['constructor', { ...V2, more: { constructor: 1 } }, /constructor/],
     ['prototype', { ...V2, more: { prototype: 1 } }, /prototype/],
-  ])('refuses: %s', (_, value, why) => {
+  ])('refuses: a payment with %s', (_, value, why) => {
     const refused = Buffer.isBuffer(value)
       ? rail.read({ version: 2, value: value.toString('base64') }, [OFFER.way])
       : readV2(value);
@@ -215,7 +215,7 @@ describe('what is refused', () => {
     expect(({} as Json)['x']).toBeUndefined();
   });
 
-  test('behaviour: 2,048 values pass, and one more does not', () => {
+  test('behaviour: a payment of 2,048 values passes, and one more does not', () => {
     const count = (value: unknown): number =>
       typeof value === 'object' && value !== null
         ? Object.values(value).reduce<number>((sum, each) => sum + 1 + count(each), 0)
@@ -225,7 +225,7 @@ describe('what is refused', () => {
     expect(readV2({ ...V2, more: Array(room + 1).fill(0) })).toHaveProperty('code', 'payment_malformed');
   });
 
-  test('behaviour: nesting at the limit passes', () => {
+  test('behaviour: a payment with nesting at the limit passes', () => {
     expect(readV2({ ...V2, more: nest(15) })).toHaveProperty('key');
   });
 
@@ -250,14 +250,14 @@ describe('what is refused', () => {
     ['nothing', '', /standard alphabet/],
     ['over 16 KiB', 'QUFB'.repeat(4097), /16 KiB/],
     ['a deep bomb', encode('['.repeat(6000) + ']'.repeat(6000)), /deeper than 16/],
-  ])('refuses: %s', (_, value, why) => {
+  ])('refuses: a payment header with %s', (_, value, why) => {
     expect(rail.read({ version: 2, value }, [OFFER.way])).toMatchObject({
       code: 'payment_malformed',
       detail: expect.stringMatching(why),
     });
   });
 
-  test('behaviour: 16 KiB of base64, which is 12 KiB of JSON, is the limit', () => {
+  test('behaviour: 16 KiB of base64, which is 12 KiB of JSON, is the limit of a payment', () => {
     const room = 12 * 1024 - JSON.stringify({ ...V2, a: '', b: '' }).length;
     const fill = (size: number) => encode({ ...V2, a: 'x'.repeat(8000), b: 'x'.repeat(size - 8000) });
     expect(fill(room).length).toBe(16 * 1024);
@@ -265,13 +265,13 @@ describe('what is refused', () => {
     expect(rail.read({ version: 2, value: fill(room + 1) }, [OFFER.way])).toHaveProperty('code', 'payment_malformed');
   });
 
-  test('refuses: v2 content in X-PAYMENT', () => {
+  test('refuses: a payment of v2 in X-PAYMENT', () => {
     expect(rail.read({ version: 1, value: encode(V2) }, [OFFER.way])).toMatchObject({
       detail: expect.stringMatching(/x402Version.*X-PAYMENT/),
     });
   });
 
-  test('attack: what is wrong is told without repeating what was sent', () => {
+  test('attack: a refusal of a payment does not repeat what was sent', () => {
     const secret = 'sk_live_abcdef';
     for (const path of [
       'accepted.amount',

@@ -95,7 +95,7 @@ test('behaviour: every word of the table has a source and is written as it is co
 
 describe('how a word is compared', () => {
   test.each([...PAYMENT, ...CANNOT_JUDGE, ...DECLINED])(
-    'behaviour: %s, in any case, with any punctuation and every prefix',
+    'behaviour: the word %s means the same in any case, with any punctuation and every prefix',
     (word) => {
       const means = classifyWord(word);
       expect(means).toBe(PAYMENT.includes(word) ? 'payment' : 'cannot_judge');
@@ -114,11 +114,11 @@ describe('how a word is compared', () => {
     },
   );
 
-  test.each(UNLISTED)('behaviour: %j is on no list', (word) => {
+  test.each(UNLISTED)('behaviour: the word %j is on no list', (word) => {
     expect(classifyWord(word)).toBe('unlisted');
   });
 
-  test('behaviour: sentences, as some facilitators write them', () => {
+  test('behaviour: a sentence, as some facilitators write it, is understood as its word', () => {
     expect(classifyWord('No matching payment handler found')).toBe('cannot_judge');
     expect(classifyWord("Couldn't validate the payload")).toBe('cannot_judge');
     expect(classifyWord('Unsupported chain: 8453')).toBe('cannot_judge');
@@ -126,7 +126,7 @@ describe('how a word is compared', () => {
 });
 
 describe('verify', () => {
-  test.each(PAYMENT)('behaviour: %s is about the payment: nobody else is asked', async (word) => {
+  test.each(PAYMENT)('behaviour: the word %s at verifying is about the payment: nobody else is asked', async (word) => {
     const { length } = second.requests;
     expect(await verify(`invalid_exact_evm_${word}`, first, second)).toEqual({
       kind: 'refused',
@@ -135,28 +135,34 @@ describe('verify', () => {
     expect(second.requests.length).toBe(length);
   });
 
-  test.each(CANNOT_JUDGE)('behaviour: %s: it cannot judge, and is passed over', async (word) => {
-    expect(await verify(word, first, second)).toEqual({ kind: 'valid', payer });
-    expect(await verify(word, first)).toMatchObject({ kind: 'unavailable' });
-  });
+  test.each(CANNOT_JUDGE)(
+    'behaviour: the word %s at verifying: the facilitator cannot judge, and is passed over',
+    async (word) => {
+      expect(await verify(word, first, second)).toEqual({ kind: 'valid', payer });
+      expect(await verify(word, first)).toMatchObject({ kind: 'unavailable' });
+    },
+  );
 
-  test.each(DECLINED)('behaviour: %s: the next one is asked, and from all it is the answer', async (word) => {
-    const [once, all] = [offerOf(first, second), offerOf(first, first)];
-    says = word;
-    expect(await rail.verify(read(rail, once, SIGNED), once)).toEqual({ kind: 'valid', payer });
-    const refusal = { reason: word, expected: expect.stringMatching(/^[a-z ,]{10,60}$/) };
-    expect(await rail.verify(read(rail, all, SIGNED), all)).toEqual({ kind: 'refused', ...refusal });
-    // One that cannot judge may take it another time.
-    const away = await startScripted((_, res) => json(res, { error: 'no' }, 500));
-    expect(await verify(word, first, away)).toMatchObject({ kind: 'unavailable' });
-    await away.close();
+  test.each(DECLINED)(
+    'behaviour: the word %s at verifying: the next one is asked, and from all it is the answer',
+    async (word) => {
+      const [once, all] = [offerOf(first, second), offerOf(first, first)];
+      says = word;
+      expect(await rail.verify(read(rail, once, SIGNED), once)).toEqual({ kind: 'valid', payer });
+      const refusal = { reason: word, expected: expect.stringMatching(/^[a-z ,]{10,60}$/) };
+      expect(await rail.verify(read(rail, all, SIGNED), all)).toEqual({ kind: 'refused', ...refusal });
+      // One that cannot judge may take it another time.
+      const away = await startScripted((_, res) => json(res, { error: 'no' }, 500));
+      expect(await verify(word, first, away)).toMatchObject({ kind: 'unavailable' });
+      await away.close();
 
-    expect(await settle(word, first, second)).toMatchObject({ kind: 'settled' });
-    expect(await settle(word, first, first)).toMatchObject({ kind: 'not_carried_out', declined: refusal });
-    expect(await settle(`${word}.`, first)).toMatchObject({ kind: 'not_carried_out', declined: { reason: word } });
-  });
+      expect(await settle(word, first, second)).toMatchObject({ kind: 'settled' });
+      expect(await settle(word, first, first)).toMatchObject({ kind: 'not_carried_out', declined: refusal });
+      expect(await settle(`${word}.`, first)).toMatchObject({ kind: 'not_carried_out', declined: { reason: word } });
+    },
+  );
 
-  test('behaviour: a word on no list is passed over; it is the answer where nobody judged and the last said one', async () => {
+  test('behaviour: a word on no list is passed over; it is the answer if nobody judged and the last said one', async () => {
     expect(await verify('policy_denied', first, second)).toEqual({ kind: 'valid', payer });
     expect(await verify('policy_denied', first)).toEqual({ kind: 'refused', reason: 'policy_denied' });
     const away = await startScripted((_, res) => json(res, { error: 'no' }, 500));
@@ -167,18 +173,27 @@ describe('verify', () => {
 });
 
 describe('settle', () => {
-  test.each(PAYMENT)('behaviour: %s', async (word) => {
-    const kind = HIDES.has(word) ? 'unknown' : 'refused';
-    expect(await settle(word, first, second)).toMatchObject({ kind, reason: word });
-  });
+  test.each(PAYMENT)(
+    'behaviour: the word %s at settling is about the payment: it is refused, or unknown if the money may have moved',
+    async (word) => {
+      const kind = HIDES.has(word) ? 'unknown' : 'refused';
+      expect(await settle(word, first, second)).toMatchObject({ kind, reason: word });
+    },
+  );
 
-  test.each(CANNOT_JUDGE)('behaviour: %s', async (word) => {
-    const unknown = OWN_FAILURES.test(word);
-    expect(await settle(word, first, second)).toMatchObject({ kind: unknown ? 'unknown' : 'settled' });
-    expect(await settle(word, first)).toMatchObject({ kind: unknown ? 'unknown' : 'not_carried_out' });
-  });
+  test.each(CANNOT_JUDGE)(
+    'behaviour: the word %s at settling: the next one is asked, or it is unknown if the settling itself failed',
+    async (word) => {
+      const unknown = OWN_FAILURES.test(word);
+      expect(await settle(word, first, second)).toMatchObject({ kind: unknown ? 'unknown' : 'settled' });
+      expect(await settle(word, first)).toMatchObject({ kind: unknown ? 'unknown' : 'not_carried_out' });
+    },
+  );
 
-  test.each(UNLISTED.filter((word) => word !== ''))('behaviour: %s, on no list, is unknown', async (word) => {
-    expect(await settle(word, first, second)).toMatchObject({ kind: 'unknown' });
-  });
+  test.each(UNLISTED.filter((word) => word !== ''))(
+    'behaviour: the word %s at settling, on no list, is unknown',
+    async (word) => {
+      expect(await settle(word, first, second)).toMatchObject({ kind: 'unknown' });
+    },
+  );
 });

@@ -33,7 +33,7 @@ function readAs(version: 1 | 2, signature: string): string {
 }
 
 describe.each([1, 2] as const)('in version %i', (version) => {
-  test('behaviour: what is written by hand here is what viem writes', () => {
+  test('behaviour: a signature that is written by hand here is what viem writes', () => {
     expect(written(...HEAD, call(CALL), call(INNER))).toBe(WHOLE);
   });
 
@@ -46,7 +46,7 @@ describe.each([1, 2] as const)('in version %i', (version) => {
     ],
     ['upper case', `0x${WHOLE.slice(2).toUpperCase()}`],
     ['a contract that is there, whose signature is anything', `0x${'6492'.repeat(40)}00`],
-  ])('behaviour: %s', (_, signature) => {
+  ])('behaviour: a wrapped signature of %s is read', (_, signature) => {
     expect(readAs(version, signature)).toBe('read');
   });
 
@@ -77,13 +77,13 @@ describe.each([1, 2] as const)('in version %i', (version) => {
       written(...HEAD, concat([word(5), CALL, `0x${'ff'.repeat(27)}`]), call(INNER)),
     ],
     ['a signature that is not filled up', written(...HEAD, call(CALL), concat([word(65), INNER]))],
-  ])('refuses: %s', (_, signature) => {
+  ])('refuses: a wrapped signature with %s', (_, signature) => {
     expect(readAs(version, signature)).toMatch(
       /^payment_malformed: The payment has a wrong payload\.signature: it is not an ERC-6492/,
     );
   });
 
-  test('attack: of what differs in any two bytes, only what viem would write so is read', () => {
+  test('attack: a wrapped signature that is changed in any two bytes is read only if viem would write it so', () => {
     const bytes = Buffer.from(WHOLE.slice(2), 'hex');
     const at = fc.nat(bytes.length - 33);
     const by = fc.nat(255);

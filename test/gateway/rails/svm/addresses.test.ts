@@ -16,7 +16,7 @@ const BYTES = [
   ...Array.from({ length: 50 }, (_, at) => keyOf(`bytes ${at}`).bytes),
 ];
 
-test('behaviour: 32 bytes are written and read as the reference does', () => {
+test('behaviour: an address of 32 bytes is written and read as the reference does', () => {
   for (const bytes of BYTES) {
     const text = getAddressDecoder().decode(bytes);
     expect(writeBase58(bytes)).toBe(text);
@@ -25,7 +25,7 @@ test('behaviour: 32 bytes are written and read as the reference does', () => {
   }
 });
 
-test('behaviour: signatures of 64 bytes too', () => {
+test('behaviour: a signature of 64 bytes is written and read as the reference does', () => {
   for (const bytes of [
     Buffer.alloc(64),
     Buffer.alloc(64, 0xff),
@@ -60,7 +60,7 @@ test('behaviour: the token account of an owner is the one that the reference der
   }
 });
 
-test('refuses: a token account of what is no address', () => {
+test('refuses: to derive a token account of an owner that is no address', () => {
   const { address: fine } = keyOf('owner');
   expect(findTokenAccount('0x1111111111111111111111111111111111111111', fine)).toBeUndefined();
   expect(findTokenAccount(fine, '')).toBeUndefined();

@@ -78,7 +78,7 @@ test.each(FINE)('behaviour: a transaction %s is taken', (_, base64) => {
   expect(judge(base64)).toBe('ok');
 });
 
-test('behaviour: what is read is what was signed', () => {
+test('behaviour: a transaction is read as it was signed', () => {
   const built = build({ blockhash: Buffer.alloc(32, 3) });
   const reading = readTransaction(built.base64);
   if (!reading.ok) throw new Error(reading.why);
@@ -420,7 +420,7 @@ test.each(REFUSED)('attack: a transaction %s', (_, base64, word) => {
   expect(judge(base64)).toBe(`${WORD}${word}`);
 });
 
-test('attack: no change of a byte makes another payment, and none is more than an answer', () => {
+test('attack: no change of a byte makes another payment of a transaction, and none is more than an answer', () => {
   const { bytes } = build();
   const taken: number[] = [];
   for (let at = 0; at < bytes.length; at++) {
@@ -435,7 +435,7 @@ test('attack: no change of a byte makes another payment, and none is more than a
   expect(Math.max(...taken)).toBe(64);
 });
 
-test('attack: bytes at random, and honest ones cut at every byte, are answered', () => {
+test('attack: random bytes, and honest transactions cut at every byte, are answered', () => {
   const { bytes } = build();
   for (let at = 0; at < bytes.length; at++)
     expect(judge(bytes.subarray(0, at).toString('base64'))).toMatch(/^malformed/);

@@ -98,7 +98,7 @@ test.each(['payer', 'reconciler'] as const)('behaviour: a payment that landed is
   expect(await look(asker)).toEqual(proven(payment));
 });
 
-test('behaviour: one that never landed is given up when a finalized block says that it is too late, not before', async () => {
+test('behaviour: a payment that never landed is given up when a finalized block says that it is too late, not before', async () => {
   const payment = makePayment('late');
   const look = lookerFor(payment);
   expect(await look()).toMatchObject({ kind: 'open', search: { last_valid: String(BLOCKHASH_BLOCKS) } });
@@ -115,7 +115,7 @@ test('behaviour: a payer is never told that it is too late, and never moves the 
   expect(await look('payer')).toEqual({ kind: 'open', used: false, search: null });
 });
 
-test('attack: the last block in which it can land is not too late', async () => {
+test('attack: a payment that lands in the last block in which it can is not too late', async () => {
   const payment = makePayment('late');
   const look = lookerFor(payment);
   await look();
@@ -125,7 +125,7 @@ test('attack: the last block in which it can land is not too late', async () => 
   expect(await look()).toEqual(proven(payment));
 });
 
-test('behaviour: one that landed and failed did not pay, which is believed when it is too late', async () => {
+test('behaviour: a payment that landed and failed did not pay, which is believed when it is too late', async () => {
   const [first, payment] = [makePayment('first', 1_000_000n), makePayment('second')];
   send(first);
   send(payment);
@@ -136,7 +136,7 @@ test('behaviour: one that landed and failed did not pay, which is believed when 
   expect(await look()).toEqual({ kind: 'impossible', reason: 'transaction_failed' });
 });
 
-test('behaviour: other payments of the same payer are none of it, and cost no call each', async () => {
+test('behaviour: other payments of the same payer do not count as the one looked for, and cost no call each', async () => {
   const payment = makePayment('wanted');
   for (let other = 0; other < 20; other++) send(makePayment(`other ${other}`));
   const look = lookerFor(payment);
@@ -238,7 +238,7 @@ test('behaviour: a search that found nothing begins anew, in place of the one th
   expect(await look()).toEqual(proven(payment));
 });
 
-test('behaviour: what was before the claim is not searched', async () => {
+test('behaviour: a search goes back to the claim, not before it', async () => {
   nowMs = CLAIMED_MS - 121_000;
   send(makePayment('old'));
   nowMs = CLAIMED_MS;
@@ -293,7 +293,7 @@ test('behaviour: nodes that answer anybody are believed ten minutes later', asyn
   expect(await look()).toEqual(expired);
 });
 
-test('behaviour: the next node is asked where one is away', async () => {
+test('behaviour: a node that is away makes way for the next', async () => {
   const payment = makePayment('wanted');
   send(payment);
   const look = lookerFor(payment, { urls: ['http://127.0.0.1:9', chain.rpcUrl] });

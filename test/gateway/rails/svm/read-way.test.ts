@@ -25,14 +25,14 @@ describe('ways that can be paid', () => {
     ['the network by its CAIP-2 name', { network: MAINNET }],
     ['the token by its symbol', { asset: 'USDC' }],
     ['the token by its mint', { asset: USDC, asset_decimals: 6 }],
-  ])('behaviour: %s', (_, overrides) => {
+  ])('behaviour: a way on Solana can be paid with %s', (_, overrides) => {
     expect(NETWORKS.readWay(input(overrides))).toMatchObject({
       kind: 'way',
       way: { network: MAINNET, testnet: false, asset: USDC, decimals: 6, payTo: WALLET, terms: {}, rpcPublic: true },
     });
   });
 
-  test('behaviour: another mint, with its decimals and a node of one’s own', () => {
+  test('behaviour: a way on Solana can be paid with another mint, with its decimals and a node of one’s own', () => {
     const asset = keyOf('mint').address;
     const reading = NETWORKS.readWay(input({ asset, asset_decimals: 9, rpc_url: ['http://node.test'] }));
     expect(reading).toMatchObject({ way: { asset, decimals: 9, rpcUrls: ['http://node.test'], rpcPublic: false } });
@@ -58,7 +58,7 @@ test.each<[string, Partial<WayInput>, string, RegExp]>([
   ['a mint that is not known, without decimals', { asset: keyOf('mint').address }, 'asset_decimals', /^is missing/],
   ['an EIP-712 name', { own: { asset_name: 'USD Coin' } }, 'asset_name', /leave it out/],
   ['a network without USDC', { network: 'solana-testnet' }, 'asset', /^is missing/],
-])('refuses: %s', (_, overrides, field, message) => {
+])('refuses: a way on Solana with %s', (_, overrides, field, message) => {
   const reading = NETWORKS.readWay(input(overrides));
   const found = reading.kind === 'issues' ? reading.issues.find((issue) => issue.field === field) : undefined;
   expect(found?.message).toMatch(message);

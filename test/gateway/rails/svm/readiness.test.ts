@@ -92,7 +92,7 @@ const lookedUp = (account: string): number =>
 const said = (lines: readonly string[], text: string): number => lines.filter((line) => line.includes(text)).length;
 
 describe('the account that receives', () => {
-  test('behaviour: while it is missing nothing is offered; it is looked up every minute, and said once how to make it', async () => {
+  test('behaviour: a missing receiving account offers nothing; it is looked up every minute, and said once how to make it', async () => {
     const services = servicesAt([await startNaming(FEE_PAYER)]);
     const { feePayer, rail, lines, pass, stop } = await watch(() => services);
     expect(feePayer()).toBeUndefined();
@@ -116,7 +116,7 @@ describe('the account that receives', () => {
     stop();
   });
 
-  test('refuses: a mint of another program than SPL Token, and says so', async () => {
+  test('refuses: an account whose mint is of another program than SPL Token, and says so', async () => {
     const services = servicesAt([await startNaming(FEE_PAYER)]);
     chain.createMint(MINT ?? '', PROGRAMS.token2022);
     chain.mint(SHOP ?? '', 0n, MINT);
@@ -127,7 +127,7 @@ describe('the account that receives', () => {
     stop();
   });
 
-  test('behaviour: where no node says anything the way is offered; the next node is asked before that', async () => {
+  test('behaviour: a way is offered if no node says anything of its account; the next node is asked before that', async () => {
     const [nowhere, facilitator] = [await deadUrl(), await startNaming(FEE_PAYER)];
     const away = servicesAt([facilitator], [nowhere]);
     const alone = await watch(() => away);
@@ -143,7 +143,7 @@ describe('the account that receives', () => {
 describe('the fee payer', () => {
   beforeEach(() => chain.mint(SHOP ?? '', 0n));
 
-  test('behaviour: it is asked for again after 1, 2, 4 ... 60 seconds, and every ten minutes once it is known', async () => {
+  test('behaviour: the fee payer is asked for again after 1, 2, 4 ... 60 seconds, and every ten minutes once it is known', async () => {
     const facilitator = await startNaming(undefined);
     const services = servicesAt([facilitator]);
     const { feePayer, pass, lines, stop } = await watch(() => services);
@@ -183,7 +183,7 @@ describe('the fee payer', () => {
     stop();
   });
 
-  test('behaviour: other facilitators in the configuration are asked at once; what was known stays until they answer', async () => {
+  test('behaviour: other facilitators in the configuration are asked for the fee payer at once; the known one stays until they answer', async () => {
     const [one, other] = [await startNaming(FEE_PAYER), await startNaming(undefined)];
     let services = servicesAt([one]);
     const { feePayer, pass, stop } = await watch(() => services);
@@ -207,7 +207,7 @@ describe('check --online', () => {
     return findings.map(({ level, detail }) => `${level}: ${detail}`);
   };
 
-  test('behaviour: a mint and an account that are there', async () => {
+  test('behaviour: check --online finds a mint and an account that are there', async () => {
     chain.mint(SHOP ?? '', 0n);
     expect(await find()).toEqual([
       expect.stringMatching(/^ok: the facilitator .* serves exact on solana:/),
@@ -215,7 +215,7 @@ describe('check --online', () => {
     ]);
   });
 
-  test('behaviour: an account that is missing is named, with how to make it', async () => {
+  test('behaviour: check --online names an account that is missing, with how to make it', async () => {
     const how = 'send any amount of the token to pay_to_address once, which makes it';
     expect((await find())[1]).toBe(
       `cannot_serve: the token account ${ACCOUNT} of pay_to_address does not exist; ${how}`,
@@ -225,14 +225,14 @@ describe('check --online', () => {
   test.each([
     ['a mint of Token-2022', PROGRAMS.token2022],
     ['no mint', undefined],
-  ])('behaviour: %s cannot be served', async (_, program) => {
+  ])('behaviour: check --online says that %s cannot be served', async (_, program) => {
     if (program !== undefined) chain.createMint(MINT ?? '', program);
     chain.mint(SHOP ?? '', 0n, MINT);
     const [, found] = await find({ ...WAY, asset: MINT ?? '' });
     expect(found).toMatch(/^cannot_serve: \w+ is no mint of the SPL Token program on solana:/);
   });
 
-  test('behaviour: a node of another network, and one that is away', async () => {
+  test('behaviour: check --online names a node of another network, and one that is away', async () => {
     chain.answer('getGenesisHash', { result: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d' });
     expect((await find())[1]).toMatch(/^cannot_serve: the node .* is of solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp/);
     expect((await find(WAY, [await deadUrl()]))[1]).toMatch(/^away: the node/);

@@ -89,7 +89,7 @@ test('behaviour: a payment of the client passes our check, verifies, settles and
   expect(newest?.signature).toBe(settled['transaction']);
 });
 
-test('refuses: money that is not there, and an account that is not', async () => {
+test('refuses: a payment of money that is not there, and one from an account that is not', async () => {
   const poor = await createSvmPayer(chain, 9_999n, 'poor');
   const simulation = { isValid: false, invalidReason: 'invalid_exact_svm_transaction_simulation_failed' };
   expect(await ask('verify', await pay(poor))).toMatchObject(simulation);
@@ -97,7 +97,7 @@ test('refuses: money that is not there, and an account that is not', async () =>
   expect(await ask('verify', await pay(none))).toMatchObject(simulation);
 });
 
-test('refuses: a payment twice, and one that is too old', async () => {
+test('refuses: one payment twice, and a payment that is too old', async () => {
   const [first, late] = [await pay(), await pay()];
   expect(await ask('settle', first)).toMatchObject({ success: true });
   expect(await ask('settle', first)).toMatchObject({ success: false, errorReason: 'duplicate_settlement' });

@@ -36,7 +36,7 @@ test('behaviour: a way is offered once a facilitator named a fee payer, in versi
   expect(rail.requirement(OFFER, { chargeId: 'chg_1', upfront: false }, 1)).toBeUndefined();
 });
 
-test('behaviour: the one that verified settles, and it is told the fee payer of the payment', async () => {
+test('behaviour: the facilitator that verified settles, and it is told the fee payer of the payment', async () => {
   const settled = { success: true, transaction: '1'.repeat(64), network: SVM_NETWORK, payer: PAYER.address };
   const rail = await startWith(json({ isValid: false, invalidReason: NOT_MANAGED }), (req, res, body) =>
     json(req.url === '/verify' ? { isValid: true, payer: PAYER.address } : settled)(req, res, body),
@@ -68,7 +68,7 @@ test('refuses: a payment whose fee payer nobody pays for', async () => {
   expect(await rail.verify(readPayment(rail), OFFER)).toEqual({ kind: 'refused', reason: NOT_MANAGED, expected });
 });
 
-test('refuses: version 1, and a payload that is none', async () => {
+test('refuses: a payment of version 1, and a payload that is none', async () => {
   const rail = await startWith();
   const v1 = encode({
     x402Version: 1,

@@ -107,7 +107,7 @@ function railOf(...asked: readonly Scripted[]) {
   return makeRail({ services: () => services }).rail;
 }
 
-test.each(WORDS)('behaviour: %s at verifying', async (word, { verify }) => {
+test.each(WORDS)('behaviour: the word %s is understood at verifying', async (word, { verify }) => {
   says = word;
   const { length } = second.requests;
   const [both, alone] = [railOf(first, second), railOf(first)];
@@ -120,7 +120,7 @@ test.each(WORDS)('behaviour: %s at verifying', async (word, { verify }) => {
   expect(last.kind).toBe(verify === 'next' && !isDeclined ? 'unavailable' : 'refused');
 });
 
-test.each(WORDS)('behaviour: %s at settling', async (word, { settle }) => {
+test.each(WORDS)('behaviour: the word %s is understood at settling', async (word, { settle }) => {
   const rail = railOf(first, second);
   const presented = readPayment(rail);
   says = '';
@@ -131,7 +131,7 @@ test.each(WORDS)('behaviour: %s at settling', async (word, { settle }) => {
   expect(second.requests.length).toBe(length);
 });
 
-test('behaviour: every word that the reference facilitator has stands here', () => {
+test('behaviour: every word that the reference facilitator has stands in the table', () => {
   const manifest = createRequire(import.meta.url).resolve('@x402/svm/exact/facilitator');
   const folder = path.join(manifest.slice(0, manifest.lastIndexOf('/dist/')), 'dist/esm');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.mjs'));
