@@ -72,7 +72,7 @@ export function describeChargeStore(
     const stateOf = async ({ charge: { id } }: StoredCharge): Promise<Charge['state'] | undefined> =>
       (await other.find({ id }))?.charge.state;
 
-    test('behaviour: what is written is found by its id and by its payment, as it was told', async () => {
+    test('behaviour: a charge that is written is found by its id and by its payment, as it was told', async () => {
       const made = await inserted();
       const { id, payment } = made.charge;
       expect(await other.find({ id })).toEqual(made);
@@ -83,7 +83,7 @@ export function describeChargeStore(
       expect(await store.find({ id: 'chg_nobody' })).toBeUndefined();
     });
 
-    test('behaviour: a payment that is known comes before an id that is taken, and that before too many', async () => {
+    test('behaviour: a new charge is refused for a known payment before a taken id, and for that before too many', async () => {
       const payer = 900_000 + n;
       const made = await inserted(fresh({ payer }));
       const full = { maxUnsettledPerPayer: 1, owner: 'run/two' };
@@ -94,23 +94,26 @@ export function describeChargeStore(
       expect((await insert(fresh({ payer }), { ...full, maxUnsettledPerPayer: 2 })).kind).toBe('written');
     });
 
-    test.skipIf(decides)('attack: a change of an older version writes nothing and brings the newer one', async () => {
-      const first = await inserted();
-      const second = written(await other.update(changeOf(first, START)));
-      expect(second.version).toBeGreaterThan(first.version);
-      const late = await store.update(changeOf(first, { kind: 'released', reason: 'late' }));
-      expect(late).toEqual({ kind: 'stale', charge: second });
-      expect(await stateOf(first)).toBe('settling');
-    });
+    test.skipIf(decides)(
+      'attack: a change of an older version of a charge writes nothing and brings the newer one',
+      async () => {
+        const first = await inserted();
+        const second = written(await other.update(changeOf(first, START)));
+        expect(second.version).toBeGreaterThan(first.version);
+        const late = await store.update(changeOf(first, { kind: 'released', reason: 'late' }));
+        expect(late).toEqual({ kind: 'stale', charge: second });
+        expect(await stateOf(first)).toBe('settling');
+      },
+    );
 
-    test('attack: a change of what is not there any more, or never was, writes nothing', async () => {
+    test('attack: a change of a charge that is not there any more, or never was, writes nothing', async () => {
       const { charge } = entryOf(fresh());
       const gone = { charge, version: 1 };
       expect(await store.update(changeOf(gone, START))).toEqual({ kind: 'stale', charge: undefined });
       expect(await store.find({ id: charge.id })).toBeUndefined();
     });
 
-    test('behaviour: of two changes of one version at once one is written', async () => {
+    test('behaviour: if two changes of one version of a charge come at once, one is written', async () => {
       const made = await inserted();
       const all = await Promise.all([
         store.update(changeOf(made, START)),
@@ -119,7 +122,7 @@ export function describeChargeStore(
       expect(all.map(({ kind }) => kind).sort()).toEqual(['stale', 'written']);
     });
 
-    test('behaviour: a renewal is no other version, and its owner leaves the lease as it was renewed', async () => {
+    test('behaviour: a renewed lease makes no other version of a charge, and its owner leaves the lease as it was renewed', async () => {
       const what = fresh();
       const made = await inserted(what);
       const settling = written(await store.update(changeOf(made, START)));
@@ -137,7 +140,7 @@ export function describeChargeStore(
 
     // Another process's store ends them itself.
     test.skipIf(decides)(
-      'behaviour: of a run that is gone the leases are over, in every state, and no others',
+      'behaviour: the leases of a run that is gone are over, in every state, and no others',
       async () => {
         const owner = 'gone/one';
         const claimed = entryOf(fresh(), { owner });
@@ -174,7 +177,7 @@ export function describeChargeStore(
       expect((await other.find({ id: what.id }))?.charge.owner).toBe('run/one');
     });
 
-    test('behaviour: what a look searched is kept though the lease was renewed meanwhile, and the lease stays', async () => {
+    test('behaviour: a search of a look is kept though the lease was renewed meanwhile, and the lease stays', async () => {
       const what = fresh();
       const settling = written(await store.update(changeOf(await inserted(what), START)));
       expect(await other.renew('run', [what.id], 10 * LEASE)).toEqual([what.id]);
@@ -209,7 +212,7 @@ export function describeChargeStore(
       expect(all.map(({ kind }) => kind).sort()).toEqual(['proof_used', 'written']);
     });
 
-    test('behaviour: a claim over what was released is a change like any other, within the limit of its payer', async () => {
+    test('behaviour: a claim over a released charge is a change like any other, within the limit of its payer', async () => {
       const payer = 900_000 + n;
       const what = fresh({ payer });
       const made = await inserted(what);
@@ -226,11 +229,11 @@ export function describeChargeStore(
       expect(await other.find({ id: what.id })).toMatchObject({ charge: { credential: what.credential } });
     });
 
-    test('behaviour: it takes a real write', async () => {
+    test('behaviour: the check of a store of charges takes a real write', async () => {
       await store.check();
     });
 
-    test.skipIf(decides)('behaviour: of one that was closed nobody knows anything', async () => {
+    test.skipIf(decides)('behaviour: a store of charges that was closed refuses every call', async () => {
       const { stores, close } = await open();
       const made = await stores[0].insert(entryOf(fresh()));
       expect(made.kind).toBe('written');

@@ -126,7 +126,7 @@ describe.each(IMPLEMENTATIONS)('the desk: %s', (_name, openTwo) => {
     expect(await desk.listSessions(HOLDING)).toEqual([]);
   });
 
-  test('attack: of many that ask at once for the last place, two processes give it to one', async () => {
+  test('attack: the last place for a session goes to one of many that ask for it at once at two processes', async () => {
     await desk.addSession(session('first'), 2, HOLDING);
     const asked = ['a', 'b', 'c', 'd'].map((id, index) =>
       (index % 2 === 0 ? desk : other).addSession(session(id), 2, HOLDING),

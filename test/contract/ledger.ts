@@ -73,7 +73,7 @@ export function describeLedger(
     };
 
     describe('claims', () => {
-      test('attack: of 200 identical claims at once, over two clients, one is claimed', async () => {
+      test('attack: one of 200 identical claims at once, over two clients, is claimed', async () => {
         const what = fresh();
         const all = await Promise.all(
           Array.from({ length: 200 }, (_, index) =>
@@ -141,7 +141,7 @@ export function describeLedger(
         },
       );
 
-      test('behaviour: what nobody claimed is not found', async () => {
+      test('behaviour: a charge that nobody claimed is not found', async () => {
         expect(await ledger.find(claimOf(-1 + 2 ** 40).payment)).toBeUndefined();
         expect(await ledger.findByChargeId('chg_nobody')).toBeUndefined();
         expect(await ledger.findByChargeId("chg_' OR 1=1 --")).toBeUndefined();
@@ -205,7 +205,7 @@ export function describeLedger(
         expect((await claim(fresh({ payer }), limit)).kind).toBe('claimed');
       });
 
-      test('attack: of many payments of one payer at once no more than the limit are claimed', async () => {
+      test('attack: many payments of one payer at once are claimed up to the limit and no further', async () => {
         const payer = 900_000 + n;
         const claims = Array.from({ length: 40 }, () => fresh({ payer }));
         const all = await Promise.all(
@@ -259,7 +259,7 @@ export function describeLedger(
         await must(what, START, 'two');
       });
 
-      test('behaviour: a renewed lease holds', async () => {
+      test('behaviour: a lease that was renewed holds a claim', async () => {
         const what = fresh();
         await claim(what);
         opened.pass(LEASE - 5_000);
@@ -308,7 +308,7 @@ export function describeLedger(
     });
 
     describe('the way of a charge', () => {
-      test('behaviour: claimed, settling, settled, delivered; then spent, and its authorization is forgotten', async () => {
+      test('behaviour: a charge is claimed, settling, settled, delivered; then spent, and its authorization is forgotten', async () => {
         const what = await settling();
         expect((await ledger.find(what.payment))?.credential).toBe(what.credential);
         expect(await claim(what)).toMatchObject({ kind: 'in_use', charge: { state: 'settling' } });
@@ -320,7 +320,7 @@ export function describeLedger(
         expect(await other.findByChargeId(what.id)).toMatchObject({ state: 'delivered', credential: null });
       });
 
-      test('behaviour: of one change asked for at once by 50, one happens', async () => {
+      test('behaviour: a change that 50 ask for at once happens once', async () => {
         const what = await settling();
         const refused: ChargeEvent = { kind: 'settle_refused', reason: 'no' };
         const all = await Promise.all(
@@ -332,7 +332,7 @@ export function describeLedger(
         expect(all.filter((each) => each.kind === 'conflict' && each.because === 'not_owner').length).toBe(49);
       });
 
-      test('refuses: an unknown charge', async () => {
+      test('refuses: a change of an unknown charge', async () => {
         const conflict = { kind: 'conflict', because: 'unknown_charge', charge: undefined };
         expect(await advance({ id: 'chg_unknown' }, DELIVERED)).toEqual(conflict);
         expect(await advance({ id: '../chg unknown' }, DELIVERED)).toEqual(conflict);
@@ -351,7 +351,7 @@ export function describeLedger(
         expect(await must(second, refused, 'two')).toMatchObject({ state: 'settling', attempts: 2, owner: null });
       });
 
-      test('behaviour: what was not carried out is free again, unless an earlier attempt is unknown', async () => {
+      test('behaviour: a charge that was not carried out is free again, unless an earlier attempt is unknown', async () => {
         const what = await settling();
         const event: ChargeEvent = { kind: 'not_carried_out', reason: 'breaker_open' };
         expect(await must(what, event)).toMatchObject({ state: 'released', credential: null, reason: 'breaker_open' });
@@ -362,7 +362,7 @@ export function describeLedger(
         expect(await must(what, event, 'two')).toMatchObject({ state: 'settling', attempts: 1, owner: null });
       });
 
-      test('behaviour: an operator settles what failed; it is counted as settled then', async () => {
+      test('behaviour: an operator settles a charge that failed; it is counted as settled then', async () => {
         const what = await settling();
         await must(what, { kind: 'settle_refused', reason: 'insufficient_balance' });
         const word: ChargeEvent = {
@@ -409,7 +409,7 @@ export function describeLedger(
         await must(c, { kind: 'settled', proof: proofOf(c, { transaction, logIndex: 7 }), leaseMs: LEASE });
       });
 
-      test('refuses: proof of another amount or payer', async () => {
+      test('refuses: a settlement with proof of another amount or payer', async () => {
         const what = await settling();
         for (const rest of [
           { amount: 99_999n },
@@ -501,7 +501,7 @@ export function describeLedger(
         await must(b, { kind: 'settled', proof: proofOf(b), leaseMs: 0 }, 'two');
       });
 
-      test('behaviour: of a settlement of unknown end the next look is waited for, and its payer is not', async () => {
+      test('behaviour: the next look at a settlement of unknown end is waited for, and its payer is not', async () => {
         await drain();
         const what = await settling();
         await must(what, { kind: 'settle_unknown', reason: 'timeout', lookInMs: 3_600_000 });
@@ -514,7 +514,7 @@ export function describeLedger(
         expect(await ledger.due(10)).toMatchObject([{ id: what.id, attempts: 2, owner: null, looks: 0 }]);
       });
 
-      test('attack: of processes that look at once one does, and nobody is kept from taking the charge', async () => {
+      test('attack: one of several processes that look at a charge at once does so, and nobody is kept from taking the charge', async () => {
         await drain();
         const what = await settling();
         opened.pass(LEASE + 1000);
@@ -542,7 +542,7 @@ export function describeLedger(
           expect(await advance(what, event, 'reconciler')).toMatchObject({ because: 'lease_running' });
       });
 
-      test('behaviour: what was searched is kept with the charge, whoever looked and whoever has it, and never goes back', async () => {
+      test('behaviour: a search is kept with its charge, whoever looked and whoever has it, and never goes back', async () => {
         await drain();
         const what = await settling();
         const unknown = { kind: 'settle_unknown', reason: 'payment_used', lookInMs: 60_000 } as const;
@@ -568,7 +568,7 @@ export function describeLedger(
         expect((await other.find(what.payment))?.search).toEqual({ next: '400' });
       });
 
-      test('attack: of looks that end at once, over two clients and beside their owner, the furthest search stays', async () => {
+      test('attack: the furthest search stays if looks end at once, over two clients and beside their owner', async () => {
         await drain();
         const what = await settling();
         await Promise.all(
@@ -587,7 +587,7 @@ export function describeLedger(
         await must(what, { kind: 'settled', proof: proofOf(what), leaseMs: LEASE });
       });
 
-      test('behaviour: the earliest come first, and a slow one keeps none back', async () => {
+      test('behaviour: charges that are due come earliest first, and a slow one keeps none back', async () => {
         await drain();
         const all = [await settling(), await settling(), await settling()];
         for (const [index, what] of all.entries())
@@ -599,7 +599,7 @@ export function describeLedger(
         expect(idsOf(await other.due(2))).toEqual([all[1]?.id, all[0]?.id]);
       });
 
-      test('behaviour: one call renews the leases of a run, and says which charges are its own', async () => {
+      test('behaviour: the leases of a run are renewed in one call, which says which charges are its own', async () => {
         await drain();
         const [a, b] = [fresh(), await settling()];
         await claim(a, { owner: 'run/two' });
@@ -659,7 +659,7 @@ export function describeLedger(
         expect(await ledger.find(what.payment)).toMatchObject({ state: 'delivered', answer: null });
       });
 
-      test('behaviour: an empty answer is an answer', async () => {
+      test('behaviour: an empty answer is kept as an answer', async () => {
         const what = await settled();
         const empty = { status: 204, headers: [], body: new Uint8Array() };
         await must(what, { kind: 'answer_kept', answer: empty, headSent: false });
@@ -667,7 +667,7 @@ export function describeLedger(
         expect([found?.status, found?.headers, found?.body.length]).toEqual([204, [], 0]);
       });
 
-      test('attack: it is given to the identical credential, method and target alone, and for a day', async () => {
+      test('attack: a kept answer is given to the identical credential, method and target alone, and for a day', async () => {
         const what = await settled();
         await must(what, keep);
         const recoded = `${what.credential}A`;
@@ -686,7 +686,7 @@ export function describeLedger(
         expect(await advance(what, redeem(what), 'two')).toMatchObject({ because: 'not_redeemable' });
       });
 
-      test('refuses: a v1 credential, which holds no charge id', async () => {
+      test('refuses: a kept answer for a v1 credential, which holds no charge id', async () => {
         const what = await settled(fresh({ x402Version: 1 }));
         await must(what, keep);
         expect((await claim(what)).kind).toBe('already_paid');
@@ -707,7 +707,7 @@ export function describeLedger(
         ['answer_lost', 'POST', 'before_forward'],
         ['answer_lost', 'POST', 'before_response'],
       ] as const)(
-        'behaviour: because of %s a %s, settled %s, is asked again as often as it may',
+        'behaviour: after %s a %s, settled %s, is asked for again as often as it may',
         async (because, method, settle) => {
           const what = await settled(fresh({ settle, request: requestOf(method, '/x') }));
           await must(what, gone(because));
@@ -728,7 +728,7 @@ export function describeLedger(
         },
       );
 
-      test('behaviour: after a failure the upstream is left alone by all clients, with the status that was told', async () => {
+      test('behaviour: after a failure all clients leave the upstream alone, with the status that was told', async () => {
         const what = await settled(fresh({ request: requestOf('POST', '/x') }));
         const since = opened.now();
         await must(what, { kind: 'undelivered', because: 'upstream_failed', headSent: false, status: 504 });
@@ -768,7 +768,7 @@ export function describeLedger(
       });
     });
 
-    test('behaviour: it does what the reference does, over any sequence of calls', async () => {
+    test('behaviour: a ledger does what the reference does, over any sequence of calls', async () => {
       let base = 1_000_000_000;
       await fc.assert(
         fc.asyncProperty(fc.array(step(), { minLength: 1, maxLength: 25 }), async (steps) => {

@@ -59,7 +59,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
     });
     afterAll(() => opened.close());
 
-    test('behaviour: newest first, a page at a time', async () => {
+    test('behaviour: charges are listed newest first, a page at a time', async () => {
       const pages: string[][] = [];
       let before: number | undefined;
       do {
@@ -74,7 +74,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       ]);
     });
 
-    test('behaviour: filters, alone and together', async () => {
+    test('behaviour: charges are listed by filters, alone and together', async () => {
       const found = async (filter: object): Promise<string> =>
         ids(await ledger.list({ limit: 50, ...filter }))
           .map((id) => id.slice(-1))
@@ -93,7 +93,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       expect(await found({ customerId: "' OR 1=1 --" })).toBe('');
     });
 
-    test('behaviour: several states, the way, the request, the transaction and the beginning of an id filter, alone and together', async () => {
+    test('behaviour: charges are filtered by several states, the way, the request, the transaction and the beginning of an id, alone and together', async () => {
       const found = async (filter: object): Promise<string> =>
         ids(await ledger.list({ limit: 50, ...filter }))
           .map((id) => id.slice(-1))
@@ -157,7 +157,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
         expect(await search({ idPart: { start: 'chg_', end: nothing }, requestId: nothing })).toEqual([]);
     });
 
-    test('refuses: to show a credential, its digest, an answer or an owner', async () => {
+    test('refuses: to show a credential, its digest, an answer or an owner in a report', async () => {
       await ledger.advance(
         'chg_test-2',
         {
@@ -180,7 +180,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       expect(await ledger.get('chg_nobody')).toBeUndefined();
     });
 
-    test('behaviour: sums of what settled, by route, currency and bucket, exact beyond 64 bits', async () => {
+    test('behaviour: charges that settled are summed by route, currency and bucket, exact beyond 64 bits', async () => {
       const sum = async (query: object): Promise<unknown> => {
         const summary = await ledger.summary({
           fromMs: begin,
@@ -220,7 +220,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       expect(await sum({ fromMs: begin - 10 * HOUR, toMs: begin })).toEqual([]);
     });
 
-    test('behaviour: days and months begin at midnight, UTC', async () => {
+    test('behaviour: days and months of sums begin at midnight, UTC', async () => {
       for (const bucket of ['day', 'month'] as const) {
         const summary = await ledger.summary({ fromMs: begin, toMs: begin + 1, bucket, limit: 10 });
         const text = new Date(begin).toISOString();
@@ -230,7 +230,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       }
     });
 
-    test('behaviour: what is owed is listed with whose fault it is, summed by currency, and no more once it was refunded', async () => {
+    test('behaviour: a charge that is owed is listed with whose fault it is, summed by currency, and no more once it was refunded', async () => {
       const failing = async (
         n: number,
         because: 'upstream_failed' | 'answer_lost' | 'answer_dropped',
@@ -298,7 +298,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       expect((await ledger.alarms()).settlingEndsAt).toBe(Number(deadline) * 1000);
     });
 
-    test('behaviour: counts by state', async () => {
+    test('behaviour: charges are counted by state', async () => {
       expect(await ledger.countByState()).toEqual({
         claimed: 1,
         settling: 1,
@@ -310,7 +310,7 @@ export function describeReports(name: string, open: () => Promise<OpenedReports>
       expect((await ledger.get('chg_test-1'))?.route.id).toBe(ROUTE_ID);
     });
 
-    test('behaviour: by network, charges are listed and sums made over all routes of it', async () => {
+    test('behaviour: charges are listed and summed by network, over all routes of it', async () => {
       opened.pass(100 * HOUR);
       const fromMs = opened.now();
       const there = 'eip155:8453';

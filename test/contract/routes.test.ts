@@ -87,7 +87,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
     return found;
   };
 
-  test('behaviour: what is written is loaded, oldest first, with the revision that made it and the head', async () => {
+  test('behaviour: routes that are written are loaded oldest first, with the revision that made each and the head', async () => {
     expect((await store.load()).head).toEqual({ revision: 0, stamp: '' });
     const [a, b] = [route('GET /a', { name: 'A', status: 'paused' }), route('* /b', { source: 'sdk' })];
     const { head, outcomes } = await write([insert(a), insert(b)]);
@@ -110,7 +110,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
     expect(new Set(stamps).size).toBe(3);
   });
 
-  test('refuses: a second route with the same method and key, before one too many', async () => {
+  test('refuses: a second route with the same method and key, before it is one too many', async () => {
     const one = route('GET /a');
     const full = { maxRoutes: 1 };
     await write([insert(one)], full);
@@ -127,7 +127,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
     expect((await store.load()).head.revision).toBe(2);
   });
 
-  test('attack: a change of what is not as it was known writes nothing', async () => {
+  test('attack: a change of a route that is not as it was known writes nothing', async () => {
     const made = route('GET /a');
     await write([insert(made)]);
     const was = await stored(made.id);
@@ -141,7 +141,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
     expect((await store.load()).routes).toEqual([]);
   });
 
-  test('behaviour: what the configuration said is kept with the route, and alone is no change of the set', async () => {
+  test('behaviour: the declared values of a route are kept with it, and are no change of the set by themselves', async () => {
     const made = route('GET /a');
     await write([insert(made)]);
     const was = await stored(made.id);
@@ -155,7 +155,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
     expect(await store.changesAfter(1, 10)).toEqual([]);
   });
 
-  test('behaviour: what is decided over the whole set is written where the set is still that one, all of it or none', async () => {
+  test('behaviour: a decision over the whole set is written if the set is still that one, all of it or none', async () => {
     await write([insert(route('GET /a'))]);
     expect(await store.write([insert(route('GET /b'))], { ...MANY, ifRevision: 0 })).toBe('moved');
     const twice = [insert(route('GET /c')), insert(route('GET /c'))];
@@ -257,7 +257,7 @@ describe('two registries on one store', () => {
     expect(reads).toBeLessThan(10);
   });
 
-  test('behaviour: what one writes the other serves, after a hint alone', async () => {
+  test('behaviour: a route that one registry writes the other serves, after a hint alone', async () => {
     const store = createMemoryRoutes();
     const [here, there] = [await over(store), await over(store)];
     const heard: string[] = [];
@@ -271,7 +271,7 @@ describe('two registries on one store', () => {
     expect(there.head()).toEqual(here.head());
   });
 
-  test('behaviour: without a hint it is met with the next write, which is decided on what is there by then', async () => {
+  test('behaviour: a route of another registry is met without a hint by the next write, which is decided on what is there by then', async () => {
     const store: RouteStore = { ...createMemoryRoutes(), watch: () => () => undefined };
     const [here, there] = [await over(store), await over(store)];
     const created = await here.create({ input: input('/a'), by: BY });
@@ -295,7 +295,7 @@ describe('two registries on one store', () => {
     expect(patterns(here)).toEqual([]);
   });
 
-  test('behaviour: what is decided over the whole set is decided again where it moved, and written once', async () => {
+  test('behaviour: a decision over the whole set is made again if the set moved, and written once', async () => {
     const store: RouteStore = { ...createMemoryRoutes(), watch: () => () => undefined };
     const [here, there] = [await over(store), await over(store)];
     await here.create({ input: input('/a'), by: BY });
@@ -309,7 +309,7 @@ describe('two registries on one store', () => {
     expect(patterns(there)).toEqual(['/a', '/of-1']);
   });
 
-  test('behaviour: a revision that was seen elsewhere is there before it is asked for, or the store has none such', async () => {
+  test('behaviour: a revision that was seen elsewhere is read before the set is asked for, or the store has none such', async () => {
     const kept = createMemoryRoutes();
     let away = false;
     const store: RouteStore = {

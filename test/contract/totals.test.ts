@@ -88,7 +88,7 @@ describe('sums of what was settled before they were kept', () => {
     ]);
   };
 
-  test('behaviour: SQLite makes them from the hours of each route when it comes to this version', async () => {
+  test('behaviour: SQLite makes sums of earlier money from the hours of each route when it comes to this version', async () => {
     const { folder, remove } = temporaryFolder();
     const file = join(folder, 'old.db');
     migrateFile(file, undefined, readSchema().slice(0, BEFORE));
@@ -102,7 +102,7 @@ describe('sums of what was settled before they were kept', () => {
   });
 
   test.skipIf(!hasPostgres)(
-    'behaviour: PostgreSQL makes them from the hours of each route when it comes to this version',
+    'behaviour: PostgreSQL makes sums of earlier money from the hours of each route when it comes to this version',
     async () => {
       const url = await freshDatabase();
       const server = await sharedPostgres();

@@ -62,7 +62,7 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
     const byStart = ({ requests }: StepSums): (readonly [number, RequestCounts])[] =>
       requests.map(({ start, requests: counts }) => [start, counts] as const).toSorted(([a], [b]) => a - b);
 
-    test('behaviour: minutes add up to hours and days over all routes, with the time that Tollgate took', async () => {
+    test('behaviour: minutes of sums add up to hours and days over all routes, with the time that Tollgate took', async () => {
       await add([
         minuteOf(DAY + 5 * MINUTE, { free: 2, paid: 1 }, [0, 3, 3]),
         minuteOf(DAY + 6 * MINUTE, { error: 4 }, [19]),
@@ -96,7 +96,7 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
       expect(put.requests.reduce((sum, { requests }) => sum + requests.free, 0)).toBe(3);
     });
 
-    test('behaviour: a batch is added once, however often and whenever it comes, and what is missing is told', async () => {
+    test('behaviour: a batch of counts is added once, however often and whenever it comes, and what is missing is told', async () => {
       const at = DAY + 48 * HOUR;
       const batch = (seq: number) => ({
         source: 'one',
@@ -122,7 +122,7 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
       }
     });
 
-    test('behaviour: of two that give a batch at the same time one adds it, and batches of many add up', async () => {
+    test('behaviour: a batch that two give at the same time is added once, and batches of many add up', async () => {
       const at = DAY + 72 * HOUR;
       const batches = Array.from({ length: 12 }, (_, n) => ({
         ...{ source: `many-${n % 6}`, seq: 1 },
@@ -135,7 +135,7 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
           expect(byStart(await sums(step, at, at + HOUR, rest)).map(([, counts]) => counts.paid)).toEqual([6]);
     });
 
-    test('behaviour: an hour and a day name 1,000 routes, and count the others together', async () => {
+    test('behaviour: sums of an hour and a day name 1,000 routes, and count the others together', async () => {
       const at = DAY + 96 * HOUR;
       const routes = Array.from({ length: MOST_ROUTES + 5 }, (_, n) => `route-${n}`);
       for (const half of [routes.slice(0, 600), routes.slice(600)])
@@ -228,7 +228,7 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
       expect((await sums('hour', begin, end, { network: 'eip155:8453' })).requests).toEqual([]);
     });
 
-    test('behaviour: what is too old is taken away bit by bit, the money of hours and days stays', async () => {
+    test('behaviour: sums that are too old are taken away bit by bit, the money of hours and days stays', async () => {
       const at = DAY - 30 * 24 * HOUR;
       await add([0, 1, 2].map((hour) => minuteOf(at + hour * HOUR, { free: 1 }, [1])));
       await add([0, 1, 2].map((hour) => hourOf(at + hour * HOUR, ROUTE_ID, { free: 1 })));
