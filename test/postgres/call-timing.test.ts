@@ -12,7 +12,7 @@ import { startTap } from './tap.ts';
 describe.skipIf(!hasPostgres)('calls of the database', () => {
   afterAll(stopSharedPostgres);
 
-  test('behaviour: 256 go out in one transaction at most, and no more wait than may', async () => {
+  test('behaviour: 256 calls go out in one transaction at most, and no more wait than may', async () => {
     await sharedPostgres();
     const batches: number[] = [];
     const place = { ...placeOf(await freshDatabase()), connections: 1, timeoutMs: 60_000 };
@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres)('calls of the database', () => {
     await close();
   });
 
-  test('behaviour: each is told by what it was and how it ended, with its seconds', async () => {
+  test('behaviour: each call of the database is told by what it was and how it ended, with its seconds', async () => {
     const server = await sharedPostgres();
     const tap = await startTap(server.port);
     const place = { ...placeOf(await freshDatabase(), { port: tap.port }), connections: 1, timeoutMs: 1500 };

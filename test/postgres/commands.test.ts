@@ -140,7 +140,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
     ['a name that the database would cut', ['--grants', 'é'.repeat(32)], 'is longer than 63 bytes'],
     ['a name that is none', ['--grants', 'a\0b'], 'is no name of a user'],
     ['both questions at once', ['--grants', 'a', '--check'], 'takes --check or --grants, not both'],
-  ])('refuses: rights of %s', async (_, flags, sentence) => {
+  ])('refuses: to print rights of %s', async (_, flags, sentence) => {
     configure('postgres://tollgate@127.0.0.1:1/x');
     expect(await run('migrate', ...flags)).toMatchObject({
       code: 64,
@@ -162,7 +162,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
     expect(refused.stderr() + JSON.stringify(refused.lines)).toContain('written by a newer version of Tollgate');
   });
 
-  test('behaviour: check --online says whether it serves, and has connections for one more of these', async () => {
+  test('behaviour: check --online says whether the store serves, and has connections for one more of these', async () => {
     const server = await sharedPostgres();
     const url = await freshDatabase();
     type Remark = { readonly service: string; readonly level: string; readonly detail: string };
@@ -205,7 +205,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
     expect(await check()).toEqual({ code: 69, store: [expect.stringMatching(/^away: .*ECONNREFUSED/)] });
   });
 
-  test('behaviour: what a file names no more is logged with the command that deletes it, in force at all within a second', async () => {
+  test('behaviour: a route that a file names no more is logged with the command that deletes it, which is in force at all within a second', async () => {
     const url = await freshDatabase();
     const store = `registry: { listen: "127.0.0.1:0", store: "${url}", jwt: { secret: "${SECRET}" } }`;
     const serve = async (name: string, patterns: readonly string[]): Promise<TollgateProcess> => {
@@ -301,7 +301,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
     expect(own).toMatchObject({ level: 'info', before: { amount: '0.20' }, after: { amount: '0.30' } });
   });
 
-  test('refuses: routes delete where the database is away', async () => {
+  test('refuses: routes delete while the database is away', async () => {
     configure('postgres://tollgate@127.0.0.1:1/x', ', timeout: 1s');
     expect(await run('routes', 'delete', 'x')).toMatchObject({ code: 69, stdout: '' });
   });

@@ -91,7 +91,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
       60_000,
     );
 
-  test('behaviour: everything arrives under its number, FROM is served no more, and doing it again finds it done', async () => {
+  test('behaviour: a copy has everything under its number, FROM is served no more, and doing it again finds it done', async () => {
     const at = await world();
     const db = new DatabaseSync(at.file);
     // Taken away as pruning does: its number is not given again.
@@ -133,7 +133,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     expect((await at.run('serve', '-c', 'from.yaml')).code).toBe(69);
   });
 
-  test('behaviour: a rehearsal beside a server does all of it, and leaves nothing', async () => {
+  test('behaviour: a rehearsal of a copy beside a server does all of it, and leaves nothing', async () => {
     const at = await world();
     const lock = lockStore(at.file, { pid: 1, host: 'h', started: 'now' });
     const store = await openSqlite(at.file);
@@ -149,7 +149,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     expect(await at.copy('--thaw')).toMatchObject({ code: 0, stdout: 'FROM is not marked\n' });
   });
 
-  test('refuses: a source that anything has open, and one that is not there', async () => {
+  test('refuses: a copy whose source anything has open, or whose source is not there', async () => {
     const at = await world();
     const lock = lockStore(at.file, { pid: 4242, host: 'h', started: 'now' });
     expect(await at.copy()).toMatchObject({
@@ -174,7 +174,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     expect(existsSync(`${away.folder}/nothing.db`)).toBe(false);
   });
 
-  test('refuses: a target that holds anything, or that a server ran on; FROM is served as before', async () => {
+  test('refuses: a copy to a target that holds anything, or that a server ran on; FROM is served as before', async () => {
     const at = await world();
     expect((await at.run('migrate', '-c', 'to.yaml')).code).toBe(0);
     const store = await openTestStore(at.url);
@@ -190,7 +190,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     expect((await at.copy()).code).toBe(0);
   });
 
-  test('refuses: a target that cannot be reached, or where this user may do nothing; FROM is served as before', async () => {
+  test('refuses: a copy to a target that cannot be reached, or where this user may do nothing; FROM is served as before', async () => {
     const at = await world();
     at.write('to.yaml', registry('postgres://tollgate@127.0.0.1:1/x', '1s'));
     expect(await at.copy()).toMatchObject({ code: 69, stdout: '' });
@@ -206,7 +206,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     await readThrough(() => openSqlite(at.file));
   });
 
-  test('refuses: what is read back and differs; all of it is undone', async () => {
+  test('refuses: a copy that differs when it is read back; all of it is undone', async () => {
     const at = await world();
     await at.run('migrate', '-c', 'to.yaml');
     await at.query(`CREATE FUNCTION public.spoil() RETURNS trigger LANGUAGE plpgsql AS
@@ -225,7 +225,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     expect((await at.copy()).code).toBe(0);
   });
 
-  test('behaviour: a commit whose answer is lost is not assumed: doing it again finds it done', async () => {
+  test('behaviour: a copy whose commit has its answer lost is not assumed done: doing it again finds it done', async () => {
     const at = await world();
     const tap = await tapped(at);
     const lost = tap.loseCommit();
@@ -252,7 +252,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     return tap;
   };
 
-  test('attack: killed at every tenth of its way the target is as before, FROM is not served, and at last it is whole', async () => {
+  test('attack: a copy killed at every tenth of its way leaves the target as before, FROM is not served, and at last it is whole', async () => {
     const measured = await world();
     const first = await tapped(measured);
     expect((await measured.copy()).code).toBe(0);
@@ -282,7 +282,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     expect(await readThrough(() => openTestStore(at.url))).toEqual(before);
   }, 300_000);
 
-  test('behaviour: whoever makes the schema meanwhile waits, FROM is refused, and every 10 s a line says how far it is', async () => {
+  test('behaviour: during a copy whoever makes the schema waits, FROM is refused, and every 10 s a line says how far it is', async () => {
     const at = await world();
     const tap = await tapped(at);
     const { held, release } = tap.holdAfter(100_000);
@@ -306,7 +306,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     expect(await at.run('migrate', '-c', 'direct.yaml')).toMatchObject({ code: 0, stdout: 'up to date\n' });
   });
 
-  test('behaviour: the charges of a sidecar, and neither into a registry nor out of one', async () => {
+  test('behaviour: a copy takes the charges of a sidecar, and neither into a registry nor out of one', async () => {
     const at = await world();
     const sidecar = (store: string): string =>
       `proxy: { upstream: "http://127.0.0.1:1" }\nsync: { registry_url: "http://127.0.0.1:2", api_key: an-api-key-of-the-test }\nreceivers:${RECEIVER}\ncharges: { store: "${store}", secrets: [${SECRET}] }\n`;
@@ -332,7 +332,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     expect(await at.query('SELECT count(*)::int4 AS rows FROM tollgate.charges')).toEqual([{ rows: CHARGES }]);
   });
 
-  test('behaviour: says what TO lacks to know the payers, dashboards and SDKs of FROM', async () => {
+  test('behaviour: a copy says what TO lacks to know the payers, dashboards and SDKs of FROM', async () => {
     const at = await world();
     at.write('to.yaml', registry(at.url, '60s', 'another-secret-of-more-than-32-bytes'));
     at.write('from.yaml', `registry: { store: "sqlite:${at.file}" }\n`);
@@ -347,7 +347,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
       expect(stderr).toContain(differs);
   });
 
-  test('refuses: what is no copy from SQLite to PostgreSQL', async () => {
+  test('refuses: to copy other than from SQLite to PostgreSQL', async () => {
     const at = await world();
     for (const [argv, sentence] of [
       [['to.yaml'], 'words are missing'],
@@ -361,7 +361,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     }
   });
 
-  test('behaviour: no column of either kind of store is left out', async () => {
+  test('behaviour: a copy leaves no column of either kind of store out', async () => {
     const url = await freshDatabase();
     await (await openTestStore(url)).close();
     const server = await sharedPostgres();
@@ -408,7 +408,7 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
   });
 
   test.runIf(LARGE > 0)(
-    'behaviour: a large store',
+    'behaviour: a large store is copied',
     async () => {
       const at = await world();
       const large = path.join(at.folder, 'large.db');

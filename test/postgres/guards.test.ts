@@ -131,7 +131,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
       );
     };
 
-    test('attack: of payers: nobody waits in a circle', async () => {
+    test('attack: batches about the same payers in another order do not wait in a circle', async () => {
       await opened();
       const firsts = [fresh(), fresh(), fresh()];
       const keyed = await Promise.all(firsts.map(async (claim) => ({ claim, key: await lockOf(claim) })));
@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
       expect(results).toEqual(Array(6).fill('written'));
     });
 
-    test('attack: of charges: nobody waits in a circle', async () => {
+    test('attack: batches about the same charges in another order do not wait in a circle', async () => {
       const store = await opened();
       const claims = [fresh(), fresh(), fresh()];
       for (const claim of claims) await ledgerOver(store).claim(claim, options());
@@ -185,7 +185,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
     expect((await ledger.claim(what, options())).kind).toBe('claimed');
   });
 
-  test('attack: what another transaction just wrote is met, though the statement that waited for it did not see it', async () => {
+  test('attack: a row that another transaction just wrote is met, though the statement that waited for it did not see it', async () => {
     const ledger = ledgerOver(await opened());
     const [made, what] = [fresh(), fresh()];
     await ledger.claim(made, options());
@@ -198,7 +198,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
     expect(await claimed).toMatchObject({ kind: 'in_use', charge: { id: `${what.id}x` } });
   });
 
-  test('behaviour: what was prepared before a column had another type is prepared anew', async () => {
+  test('behaviour: a statement that was prepared before a column had another type is prepared anew', async () => {
     const ledger = ledgerOver(await opened());
     const what = fresh();
     await ledger.claim(what, options());
@@ -254,7 +254,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
     await until('it is had again', served);
   });
 
-  test('behaviour: of two that migrate at once one waits for the other and finds it done', async () => {
+  test('behaviour: if two migrate at once, one waits for the other and finds it done', async () => {
     const empty = await freshDatabase();
     const tap = await tapped();
     const placeAt = (port: number): StorePlace => postgresPlace(settingsOf(empty, { port, timeoutMs: DEADLINE }));

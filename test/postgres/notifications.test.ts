@@ -59,7 +59,7 @@ describe.skipIf(!hasPostgres || isPooled)('changes of other processes on Postgre
     expect(await medianDelay(there, here)).toBeLessThan(MEDIAN_MS);
   });
 
-  test('behaviour: a connection that was lost hears again, and of what was written meanwhile', async () => {
+  test('behaviour: a connection that was lost hears of changes again, and of those made meanwhile', async () => {
     const url = await freshDatabase();
     const tap = await startTap((await sharedPostgres()).port);
     closing.push(tap.close);
@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgres || isPooled)('changes of other processes on Postgre
     await until('it is revoked', async () => (await there.apiKeys.find(digest))?.revokedAt !== null);
   });
 
-  test('behaviour: behind a pooler nothing is listened to, and the numbers of changes are read', async () => {
+  test('behaviour: behind a pooler no notification is listened to, and the numbers of changes are read', async () => {
     const url = await freshDatabase();
     const [here, deaf] = [await opened(url), await opened(url, { pooler: true })];
     let heard = 0;

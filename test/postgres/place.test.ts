@@ -64,7 +64,7 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     ['behind a pooler', { pooler: true }],
     ['in another schema', { schema: 'elsewhere' }],
     ['with one connection', { connections: 1 }],
-  ] as const)('behaviour: charges alone, as a sidecar has them: %s', async (_, rest) => {
+  ] as const)('behaviour: a place has charges alone, as a sidecar needs them: %s', async (_, rest) => {
     const place: StorePlace = postgresPlace(settingsOf(await freshDatabase(), rest));
     const store = place.openCharges({ now: Date.now, log: silent });
     await store.check();
@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     await expect(claimAt(store, 2)).rejects.toThrow();
   });
 
-  test('refuses: a schema of a newer version, for a command and a server', async () => {
+  test('refuses: a place whose schema is of a newer version, for a command and a server', async () => {
     const url = await freshDatabase();
     const place = postgresPlace(settingsOf(url));
     await place.migrate();
@@ -83,7 +83,7 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
       await expect(place.open({ ...command, as })).rejects.toThrow('written by a newer version of Tollgate (schema 9');
   });
 
-  test('refuses: a user who may not make the schema; one that may read and write it serves', async () => {
+  test('refuses: a user who may not make the schema; one who may read and write it is served', async () => {
     const url = await freshDatabase();
     const server = await sharedPostgres();
     await server.query('CREATE ROLE clerk LOGIN', nameOf(url));
@@ -142,7 +142,7 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     ]);
   });
 
-  test('behaviour: a password is read again for every connection', async () => {
+  test('behaviour: a password in a file is read again for every connection', async () => {
     const server = await sharedPostgres();
     const url = await freshDatabase();
     const access = path.join(server.folder, 'pg_hba.conf');
@@ -164,7 +164,7 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     remove();
   });
 
-  test('behaviour: of two processes one takes away what is over, and the other when that one comes no more', async () => {
+  test('behaviour: one of two processes takes away charges that are over, and the other when that one comes no more', async () => {
     const url = await freshDatabase();
     let shift = 0;
     const two = [await openTestStore(url, { shift: () => shift }), await openTestStore(url, { shift: () => shift })];
@@ -243,13 +243,13 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     expect(digests([a, b], ['k']).api_keys).not.toBe(before.api_keys);
   });
 
-  test('refuses: a database that is not there', async () => {
+  test('refuses: a place whose database is not there', async () => {
     const nowhere = postgresPlace(settingsOf('postgres://tollgate@127.0.0.1:1/x', { timeoutMs: 1000 }));
     await refuses(() => nowhere.open(command), 'ECONNREFUSED');
     await refuses(nowhere.readRoutes, 'ECONNREFUSED');
   });
 
-  test('behaviour: what is over is taken away in its time, and counted no more; what is owed stays', async () => {
+  test('behaviour: charges that are over are taken away in their time, and counted no more; owed ones stay', async () => {
     let shift = 0;
     const store = await openTestStore(await freshDatabase(), { shift: () => shift });
     const ledger = createLedger(store.charges, SPELLING);

@@ -63,7 +63,7 @@ describe('readiness of a store that several share', () => {
   test.each([
     ['without a proxy: not ready after 30 s', false],
     ['with a proxy: ready, because free requests would end with it', true],
-  ])('behaviour: one that says no to this process, %s', async (_, hasProxy) => {
+  ])('behaviour: the readiness over a store that says no to this process, %s', async (_, hasProxy) => {
     let time = 0;
     let answer: () => Promise<void> = async () => undefined;
     const clock = { monotonic: () => time };
@@ -88,7 +88,7 @@ describe('readiness of a store that several share', () => {
     expect([await isReady(MINUTE), await isReady(30_000)]).toEqual([true, hasProxy]);
   });
 
-  test('behaviour: until it took a first write nothing is tolerated', async () => {
+  test('behaviour: no refusal of a store is tolerated until the store took a first write', async () => {
     const refuse = (): Promise<void> => Promise.reject(new StoreRefused('wrong password'));
     const clock = { monotonic: () => 0 };
     const { check } = storeReadiness(refuse, { clock, log: silent }, { isShared: true, hasProxy: true });

@@ -21,7 +21,7 @@ describe.skipIf(!hasPostgres)('a start over PostgreSQL', () => {
   test.each([
     ['while the routes are read', 'REPEATABLE READ READ ONLY', 'asked'],
     ['while declared routes are written', 'INSERT INTO tollgate.routes', 'asked'],
-  ] as const)('behaviour: a connection that ends %s is had again', async (_when, word, at) => {
+  ] as const)('behaviour: a connection that ends during a start, %s, is had again', async (_when, word, at) => {
     const { port, pathname } = new URL(await freshDatabase());
     const gate = await startGate(() => [Number(port)]);
     closing.push(gate.close);
@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgres)('a start over PostgreSQL', () => {
     expect(registry.lines.filter(({ msg }) => msg === 'declared route created')).toHaveLength(1);
   });
 
-  test('behaviour: while the database is away only the admin listener is there, and says what is waited for', async () => {
+  test('behaviour: while the database is away a start has only the admin listener, which says what is waited for', async () => {
     const { port, pathname } = new URL(await freshDatabase());
     const gate = await startGate(() => [Number(port)]);
     closing.push(gate.close);

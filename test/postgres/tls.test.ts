@@ -63,13 +63,13 @@ describe.skipIf(!hasPostgres)('PostgreSQL over TLS', () => {
       return answer !== 'away' && answer;
     });
 
-  test('behaviour: verify takes a certificate of its authority, with its name; require takes any', async () => {
+  test('behaviour: TLS mode verify takes a certificate of its authority, with its name; require takes any', async () => {
     const known = { mode: 'verify', caFile: certificate() } as const;
     expect(await answerOf(known)).toBe('served');
     expect(await answerOf({ mode: 'require', caFile: undefined }, '127.0.0.2')).toBe('served');
   });
 
-  test('attack: verify takes neither an authority that is not its own nor another name; off is not let in', async () => {
+  test('attack: TLS mode verify takes neither an authority that is not its own nor another name; off is not let in', async () => {
     const [unknown, renamed, off] = await Promise.all([
       answerOf({ mode: 'verify', caFile: undefined }),
       answerOf({ mode: 'verify', caFile: certificate() }, '127.0.0.2'),

@@ -67,7 +67,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     return rows[0] && Number(rows[0]['pid']);
   };
 
-  test('attack: the answer of a commit is lost: the claim is made again, is the same, and is one', async () => {
+  test('attack: a claim whose commit has its answer lost is made again, is the same, and is one', async () => {
     const tap = await tapped();
     const ledger = ledgerOver(await opened(tap));
     const what = fresh();
@@ -80,7 +80,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     expect(rows).toEqual([{ claims: 1, version: 2 }]);
   });
 
-  test('attack: the answer of a settlement’s commit is lost: it is written again, and counted once', async () => {
+  test('attack: a settlement whose commit has its answer lost is written again, and counted once', async () => {
     const tap = await tapped();
     const store = await opened(tap);
     const ledger = ledgerOver(store);
@@ -97,7 +97,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     expect(sums).toEqual([{ charges: 1 }]);
   });
 
-  test('attack: a network that swallows everything: calls end in time, and the next one has a new connection', async () => {
+  test('attack: calls over a network that swallows everything end in time, and the next one has a new connection', async () => {
     const tap = await tapped();
     const ledger = ledgerOver(await opened(tap, 3000));
     await ledger.claim(fresh(), options());
@@ -164,7 +164,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     expect((await claimed).kind).toBe('claimed');
   });
 
-  test('attack: the same payments in another order at two processes: each is claimed once, and nobody waits long', async () => {
+  test('attack: payments that two processes claim in another order are each claimed once, and nobody waits long', async () => {
     const stores = [await opened(), await opened()];
     const claims = Array.from({ length: 60 }, () => fresh());
     const since = performance.now();
@@ -266,7 +266,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     expect(await there.apiKeys.revoke('nobody', '2027-01-01T00:00:00.000Z')).toBe('unknown');
   });
 
-  test('attack: what was prepared on a small table does not read all of a large one', async () => {
+  test('attack: a statement that was prepared on a small table does not read all of a large one', async () => {
     const own = await freshDatabase();
     const store = await openPostgres({ ...placeOf(own), connections: 1 }, { now: Date.now, log: silent });
     const ledger = ledgerOver(store);
@@ -292,7 +292,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     expect(scans['read']).toBe(indexes.length);
   });
 
-  test('behaviour: many start at once on an empty database: one makes the schema, and all are one registry', async () => {
+  test('behaviour: if many start at once on an empty database, one makes the schema, and all are one registry', async () => {
     const empty = placeOf(await freshDatabase());
     const stores = await Promise.all(
       Array.from({ length: 6 }, () => openPostgres(empty, { now: Date.now, log: silent }, { waits: () => undefined })),
