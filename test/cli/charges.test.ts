@@ -41,7 +41,7 @@ async function run(...argv: string[]): Promise<{ code: number; out: string[]; er
 }
 
 describe('charges list', () => {
-  test('behaviour: one line a charge, newest first, under a header, ids by their ends', async () => {
+  test('behaviour: charges list prints one line a charge, newest first, under a header, ids by their ends', async () => {
     const { code, out } = await run('list', '--config', config);
     expect(code).toBe(0);
     const [header, ...rows] = out.map((line) => line.split(/ {2,}/));
@@ -51,7 +51,7 @@ describe('charges list', () => {
     );
   });
 
-  test('behaviour: --json is an array, and nothing in it could be replayed', async () => {
+  test('behaviour: charges list --json is an array, and nothing in it could be replayed', async () => {
     const { out } = await run('list', '--json', '-c', config);
     expect(JSON.parse(out[0] ?? '').map(({ id }: { id: string }) => id)).toEqual([3, 2, 1].map((n) => claimOf(n).id));
     for (const secret of [claimOf(1).credential, claimOf(1).credentialSha256, 'key=value'])
@@ -84,14 +84,14 @@ describe('charges list', () => {
     [['--customer', 'c1'], [1]],
     [['--from', '2000-01-01', '--to', '2001-01-01'], []],
     [['--limit', '1'], [3]],
-  ])('behaviour: %j', async (flags, wanted) => {
+  ])('behaviour: charges list takes the filter %j', async (flags, wanted) => {
     const { code, out, err } = await run('list', '-c', config, ...flags);
     expect([code, out.slice(1).map((line) => line.split(' ')[0])]).toEqual([0, wanted.map(shownId)]);
     if (wanted.length === 0) expect(err).toContain('no charges');
     if (flags[0] === '--limit') expect(err).toContain('there are more');
   });
 
-  test('refuses: what it does not know, all at once', async () => {
+  test('refuses: filters of charges that it does not know, all at once', async () => {
     const { code, err } = await run(
       'list',
       'x',
@@ -122,7 +122,7 @@ describe('charges list', () => {
 });
 
 describe('charges show', () => {
-  test('behaviour: everything about one, as lines or as JSON', async () => {
+  test('behaviour: charges show tells everything about one, as lines or as JSON', async () => {
     const lines = await run('show', claimOf(2).id, '-c', config);
     expect(lines.out).toContain('status: settled');
     expect(lines.out).toContain(`transaction: ${proofOf(claimOf(2)).transaction}`);
@@ -134,7 +134,7 @@ describe('charges show', () => {
     });
   });
 
-  test('refuses: an id of nothing is 1, none is 64, a filter is 64', async () => {
+  test('refuses: a charge by an id of nothing is 1, none is 64, a filter is 64', async () => {
     expect(await run('show', 'chg_nothing', '-c', config)).toMatchObject({ code: 1, out: [] });
     expect((await run('show', '-c', config)).code).toBe(64);
     expect((await run('show', 'chg_x', '--limit', '1', '-c', config)).code).toBe(64);
@@ -163,7 +163,7 @@ describe('the word of an operator', () => {
   const failed: ChargeEvent = { kind: 'undelivered', because: 'upstream_failed', headSent: false };
   const tx = `0x${'AB'.repeat(32)}`;
 
-  test('behaviour: what is owed is listed, and refunded', async () => {
+  test('behaviour: an owed charge is listed, and refunded', async () => {
     const id = await take(40, start, settle(40), failed);
     const listed = await run('list', '--owed', '-c', config);
     expect(listed.out.join('\n')).toContain('owed');
@@ -228,7 +228,7 @@ describe('the word of an operator', () => {
     });
   });
 
-  test('refuses: what somebody works on, an id that may mean several, words that do not go together', async () => {
+  test('refuses: an operator’s word on a charge in work, an id that may mean several, words that do not go together', async () => {
     const id = await take(43, start);
     expect(await run('reconcile', id, '--fail', 'x', '-c', config)).toMatchObject({
       code: 1,

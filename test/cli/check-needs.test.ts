@@ -26,13 +26,13 @@ const allInOne = (store: string, rest = `receivers:${RECEIVER}\n`): void =>
   put(`${PROXY}registry: { listen: "127.0.0.1:0", store: "sqlite:${store}" }\n${rest}`);
 
 describe('the folder of the store', () => {
-  test('behaviour: one that a start will make is tried and taken away again', async () => {
+  test('behaviour: a folder of the store that a start will make is tried and taken away again', async () => {
     allInOne('made/for/this/t.db');
     expect(await run('check')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ok\n/) });
     expect(readdirSync(folder)).toEqual(['tollgate.yaml']);
   });
 
-  test('behaviour: one that is there is tried and stays as it was', async () => {
+  test('behaviour: a folder of the store that is there is tried and stays as it was', async () => {
     mkdirSync(join(folder, 'data'));
     allInOne('data/t.db');
     expect(await run('check')).toMatchObject({ code: 0 });
@@ -72,7 +72,7 @@ describe('active routes without receivers', () => {
   const routes = 'routes:\n  - { route_pattern: /paused, amount: "1", status: paused }\n';
   const active = `${routes}  - { route_pattern: /a, amount: "1" }\n`;
 
-  test('refuses: those of the file, where there is a proxy, at the first of them', async () => {
+  test('refuses: active routes of the file without receivers, if there is a proxy, at the first of them', async () => {
     allInOne('t.db', active);
     const { code, stdout } = await run('check');
     expect([code, stdout]).toEqual([
@@ -83,7 +83,7 @@ describe('active routes without receivers', () => {
     expect(told).toMatchObject({ ok: false, problems: [{ line: 6, path: 'routes[1]' }] });
   });
 
-  test('behaviour: paused ones are fine, and so are those of a registry without a proxy', async () => {
+  test('behaviour: paused routes without receivers are fine, and so are those of a registry without a proxy', async () => {
     allInOne('t.db', routes);
     expect(await run('check')).toMatchObject({ code: 0 });
     put(`registry: { store: "sqlite:t.db" }\n${active}`);

@@ -69,21 +69,21 @@ async function online(upstreamUrl: string, parts: { key?: string; url?: string; 
 }
 
 describe('the upstream', () => {
-  test('behaviour: takes a connection, and gets no request', async () => {
+  test('behaviour: an upstream that takes a connection is ok, and gets no request', async () => {
     const { code, said } = await online(`http://127.0.0.1:${upstreamPort()}`);
     expect(code).toBe(0);
     expect(said).toContain(`ok: upstream: http://127.0.0.1:${upstreamPort()} takes connections`);
     expect([connections > 0, received]).toEqual([true, 0]);
   });
 
-  test('behaviour: is away', async () => {
+  test('behaviour: an upstream that is away is named', async () => {
     const port = await closedPort();
     const { code, said } = await online(`http://127.0.0.1:${port}`);
     expect(code).toBe(69);
     expect(said).toContain(`away: upstream: the upstream http://127.0.0.1:${port} takes no connection (ECONNREFUSED)`);
   });
 
-  test('behaviour: is written with https and speaks plain http: one sentence', async () => {
+  test('behaviour: an upstream that is written with https and speaks plain http is told in one sentence', async () => {
     const { said } = await online(`https://127.0.0.1:${upstreamPort()}`);
     expect(said).toContain(
       `away: upstream: the upstream https://127.0.0.1:${upstreamPort()} is written with https and does not speak TLS; write http`,
@@ -94,7 +94,7 @@ describe('the upstream', () => {
 describe('the registry', () => {
   const upstreamUrl = (): string => `http://127.0.0.1:${upstreamPort()}`;
 
-  test('behaviour: serves routes to the key; the ledger is only asked where charges are kept there', async () => {
+  test('behaviour: a registry serves routes to the key; its ledger is only asked if charges are kept there', async () => {
     const { code, said } = await online(upstreamUrl());
     expect([code, said.filter((line) => line.includes('registry'))]).toEqual([
       0,
@@ -115,13 +115,13 @@ describe('the registry', () => {
     expect(said).toContain('ok: registry: charges are kept by it');
   });
 
-  test('behaviour: a key that it does not know', async () => {
+  test('behaviour: a key that the registry does not know is named', async () => {
     const { code, said } = await online(upstreamUrl(), { key: 'a-key-that-nobody-made' });
     expect(code).toBe(1);
     expect(said.join()).toContain('it does not know sync.api_key');
   });
 
-  test('behaviour: is away', async () => {
+  test('behaviour: a registry that is away is named', async () => {
     const { code, said } = await online(upstreamUrl(), { url: `http://127.0.0.1:${await closedPort()}`, store: false });
     expect(code).toBe(69);
     expect(said.filter((line) => line.includes('registry'))).toEqual([
@@ -140,7 +140,7 @@ describe('the start', () => {
     return file;
   };
 
-  test('behaviour: warns once of an upstream that does not answer, and of an API without routes', async () => {
+  test('behaviour: a start warns once of an upstream that does not answer, and of an API without routes', async () => {
     const url = `http://127.0.0.1:${await closedPort()}`;
     const tollgate = await startProcess({ args: ['serve', '-c', write('away', url)] });
     onTestFinished(() => tollgate.kill());
@@ -152,7 +152,7 @@ describe('the start', () => {
     expect(tollgate.lines.filter(({ msg }) => msg.startsWith('there are no routes'))).toHaveLength(1);
   });
 
-  test('behaviour: waits for no service, is ready, and /readyz?verbose names what is wrong', async () => {
+  test('behaviour: a start waits for no service, is ready, and /readyz?verbose names what is wrong', async () => {
     // It takes connections and never answers.
     const silent = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void silent.close());
@@ -174,7 +174,7 @@ describe('the start', () => {
     });
   });
 
-  test('refuses: an address that is taken, naming the key', async () => {
+  test('refuses: a start on an address that is taken, naming the key', async () => {
     const file = write('taken', 'http://127.0.0.1:1', `127.0.0.1:${upstreamPort()}`);
     const tollgate = await startProcess({ args: ['serve', '-c', file], listeners: [] });
     onTestFinished(() => tollgate.kill());

@@ -77,7 +77,7 @@ describe('commands that ask', () => {
     expect(stdout).not.toContain('canary');
   });
 
-  test('behaviour: check --json', async () => {
+  test('behaviour: check --json prints the result for programs', async () => {
     const { code, stdout } = await run('check', '-c', 'bad.yaml', '--json');
     expect(code).toBe(64);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -203,7 +203,7 @@ describe('commands that ask', () => {
     expect([path.code, method.code]).toEqual([64, 64]);
   });
 
-  test('behaviour: version and openapi', async () => {
+  test('behaviour: version and openapi print what they are asked for', async () => {
     const [version, openapi] = await Promise.all([run('version', '--json'), run('openapi')]);
     expect(JSON.parse(version.stdout)).toEqual({
       version: expect.stringMatching(/^\d+\.\d+\.\d+/),
@@ -221,7 +221,7 @@ describe('commands that ask', () => {
   });
 });
 
-test('behaviour: looking makes no store', () => expect(existsSync(join(folder, 'data'))).toBe(false));
+test('behaviour: commands that look make no store', () => expect(existsSync(join(folder, 'data'))).toBe(false));
 
 describe('keys, tokens, migrations', () => {
   test('behaviour: a key is printed alone, listed without itself, and revoked', async () => {
@@ -244,7 +244,7 @@ describe('keys, tokens, migrations', () => {
     for (const row of rows) expect(row.slice(header?.indexOf('STATE'))).toMatch(/^(?:active|revoked) /);
   });
 
-  test('refuses: keys that cannot be, all mistakes at once', async () => {
+  test('refuses: keys that cannot be made, all mistakes at once', async () => {
     const { code, stderr } = await run('keys', 'create', '--scope', 'sdk,admin', '--json');
     expect(code).toBe(64);
     expect(stderr).toMatch(/^--name: is missing.*\n--scope: is not a list.*\n--json: .*\n$/);

@@ -50,7 +50,7 @@ test('behaviour: the demo listens on the port that --port names', async () => {
   expect((await fetch(`http://127.0.0.1:${port}/x`)).status).toBe(402);
 });
 
-test('behaviour: where a port of the demo is taken, a line says so and which is used', async () => {
+test('behaviour: a demo whose port is taken says so in a line and which it uses', async () => {
   // Another program of this machine may have it already, which is as good.
   const held = await listening(8402).catch(() => undefined);
   onTestFinished(() => void held?.close());

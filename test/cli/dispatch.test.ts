@@ -14,7 +14,7 @@ const FLAGS = {
 const ANY = { min: 0, max: 1 };
 
 describe('flags', () => {
-  test('behaviour: values, repeated values, switches and words', () => {
+  test('behaviour: the command line is read as values, repeated values, switches and words', () => {
     const result = readArgs(['-c', 'a.yaml', '--route', 'GET /a 1', '--route=GET /b 2', '--json', 'word'], FLAGS, ANY);
     if (!result.ok) throw new Error(result.problems.join());
     const { args } = result;

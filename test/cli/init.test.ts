@@ -24,7 +24,7 @@ const run = async (...argv: string[]): Promise<{ code: number; stdout: string; s
   return { code, stdout: io.stdout(), stderr: io.stderr() };
 };
 
-test('behaviour: what every flag says stands in the file, and check passes it', async () => {
+test('behaviour: every flag of init stands in the file, and check passes it', async () => {
   const flags = ['--upstream', 'http://localhost:4000', '--pay-to', ADDRESS, '--network', 'base'];
   const routes = ['--route', 'GET /reports/* 0.10 USD', '--route', 'POST /users/{id}/score 1.50 USDC'];
   expect(await run('init', ...flags, ...routes)).toMatchObject({
@@ -52,7 +52,7 @@ test.each([
   ['a test network of Solana is said', ['--pay-to', SOLANA, '--network', 'solana-devnet', '--route', '* /a 1']],
   ['a network is said by its CAIP-2 name', ['--pay-to', ADDRESS, '--network', 'eip155:42161', '--route', '* /a 1']],
   ['a pattern looks like a variable', ['--pay-to', ADDRESS, '--route', 'GET /a-$b 1']],
-])('behaviour: where %s, check passes the file', async (_, flags) => {
+])('behaviour: the file that init writes if %s passes check', async (_, flags) => {
   expect(await run('init', ...flags)).toMatchObject({ code: 0, stderr: '' });
   expect(await run('check')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ok\n/) });
   const lines = readFileSync(join(folder, 'tollgate.yaml'), 'utf8').split('\n');
@@ -60,7 +60,7 @@ test.each([
   expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(140);
 });
 
-test('behaviour: another file is named in what to do next, and what is said later works as a comment', async () => {
+test('behaviour: init names another file in what to do next, and what it says later works as a comment', async () => {
   const { stdout } = await run('init', 'other.yaml');
   expect(stdout).toContain('tollgate check --config other.yaml\n');
   expect(readdirSync(folder)).toEqual(['other.yaml']);

@@ -11,7 +11,7 @@ async function run(...argv: string[]): Promise<{ code: number; lines: string[]; 
 }
 
 describe('tollgate networks', () => {
-  test('behaviour: a row for each network and token, Solana among them', async () => {
+  test('behaviour: tollgate networks prints a row for each network and token, Solana among them', async () => {
     const { code, lines } = await run();
     expect(code).toBe(0);
     expect(lines[0]).toMatch(/^NAME +KIND +TOKEN +ADDRESS +DECIMALS$/);
@@ -25,7 +25,7 @@ describe('tollgate networks', () => {
     expect(lines.length).toBeGreaterThan(35);
   });
 
-  test('behaviour: one network, by any of its names', async () => {
+  test('behaviour: tollgate networks prints one network, by any of its names', async () => {
     const named = await run('base');
     expect(named.code).toBe(0);
     expect(named.lines).toEqual([
@@ -44,7 +44,7 @@ describe('tollgate networks', () => {
       for (const line of (await run(name)).lines) expect(line.length, line).toBeLessThanOrEqual(100);
   });
 
-  test('behaviour: --json is a list for programs', async () => {
+  test('behaviour: networks --json is a list for programs', async () => {
     const { lines } = await run('base-sepolia', '--json');
     expect(JSON.parse(lines.join(''))).toEqual([
       {
@@ -67,7 +67,7 @@ describe('tollgate networks', () => {
     expect(bare).toMatchObject({ name: 'sepolia', v1: null, symbol: null, address: null });
   });
 
-  test('refuses: a name that is not known, with the likely meant', async () => {
+  test('refuses: a network whose name is not known, with the likely meant', async () => {
     expect(await run('base-sepola')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('did you mean base-sepolia?'),

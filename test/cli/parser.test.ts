@@ -57,7 +57,7 @@ describe.concurrent('a lenient parser', () => {
     expect(stderr).toContain('--insecure-http-parser, which lets requests through');
   });
 
-  test('behaviour: every command that can start a listener asks', () => {
+  test('behaviour: every command that can start a listener asks whether the parser is lenient', () => {
     const folderOfCommands = join(ROOT, 'src/cli');
     const listening = readdirSync(folderOfCommands)
       .filter((name) => name.endsWith('.ts'))

@@ -100,7 +100,7 @@ describe('rules that only a parameter can tell about', () => {
   const namesIn = (groups: readonly { readonly names: readonly string[] }[]): string[] =>
     groups.flatMap(({ names }) => names);
 
-  test('refuses: to call a profile safe that leaves one out, where no parameter was asked', () => {
+  test('refuses: to call a profile safe that leaves a parameter’s rule out if no parameter was asked', () => {
     const { safe, unproven, unasked, recommended } = judgeProfiles([told('/V1/export')], HOST);
     expect(unasked).toEqual(['empty']);
     expect(namesIn(safe)).not.toContain('koa');
@@ -108,7 +108,7 @@ describe('rules that only a parameter can tell about', () => {
     expect(profileFolding(recommended?.profile ?? 'koa').empty).toBe(true);
   });
 
-  test('behaviour: a path with a parameter proves them', () => {
+  test('behaviour: a path with a parameter proves the rules that only a parameter can tell about', () => {
     const { safe, unproven, unasked } = judgeProfiles([parameter], HOST);
     expect(unasked).toEqual([]);
     expect(namesIn(safe)).toContain('koa');
@@ -133,7 +133,7 @@ describe('the spellings', () => {
     '/%C3%A9/x',
     '/v1/kiss',
     '/a/1',
-  ])('behaviour: of %s are sixty and more, none twice, none the path itself', (path) => {
+  ])('behaviour: the spellings of %s are sixty and more, none twice, none the path itself', (path) => {
     const targets = spellings({ path, query: '', parameter: false }, HOST).map(({ target }) => target);
     expect(targets.length).toBeGreaterThanOrEqual(60);
     expect(new Set(targets).size).toBe(targets.length);
@@ -150,7 +150,7 @@ describe('the spellings', () => {
       expect(targets.some((target) => target.includes(escaped))).toBe(true);
   });
 
-  test('behaviour: of a path with a parameter, the letter before it and nothing in its place', () => {
+  test('behaviour: a path with a parameter is tried with the letter before it and with nothing in its place', () => {
     const targets = spellings({ path: '/v1/reports/q3', query: '', parameter: true }, HOST).map(({ target }) => target);
     for (const target of ['/v1/reports/', '/v1/reports//', '/v1/reports/;x=1', '/%761/reports/q3'])
       expect(targets).toContain(target);

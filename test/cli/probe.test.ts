@@ -182,7 +182,7 @@ const TEMPERAMENTS: readonly {
 ];
 
 describe('an upstream that', () => {
-  test.each(TEMPERAMENTS)('behaviour: $name is told by it', async ({ read, needs, reaches, safe, unsafe }) => {
+  test.each(TEMPERAMENTS)('behaviour: an API that $name is told', async ({ read, needs, reaches, safe, unsafe }) => {
     const { url } = await startProbed(reading(read));
     const { code, report } = await probeJson(url);
     expect(code).toBe(0);
@@ -203,7 +203,7 @@ describe('an upstream that', () => {
     expect(free).toEqual([]);
   });
 
-  test('behaviour: compares strings may be told by any profile, the plainest first', async () => {
+  test('behaviour: an upstream that compares strings may be told by any profile, the plainest first', async () => {
     const { url } = await startProbed(reading((path) => path));
     const { report } = await probeJson(url);
     expect(heldIn(report).toSorted()).toEqual(PROFILE_NAMES.toSorted());
@@ -217,7 +217,7 @@ describe('an upstream that', () => {
     });
   });
 
-  test('behaviour: names itself is believed where its profile is safe, and only there', async () => {
+  test('behaviour: an upstream that names itself is believed if its profile is safe, and only then', async () => {
     const handle = reading((path) => path.toLowerCase());
     const named = async (header: string, value: string): Promise<string> => {
       const { url } = await startProbed((req, res) => {
@@ -247,7 +247,7 @@ describe('an upstream that', () => {
     expect(namesOf(report.unsafe)).toContain('express');
   });
 
-  test('behaviour: reads a plus sign as a space is told by a path with a space', async () => {
+  test('behaviour: an upstream that reads a plus sign as a space is told by a path with a space', async () => {
     const path = '/v1/my%20report';
     const { url } = await startProbed((req, res) => {
       if (req.url?.replaceAll('+', '%20') === path) serve(res);
@@ -258,7 +258,7 @@ describe('an upstream that', () => {
     expect(neededBy(report)).toEqual(['form']);
   });
 
-  test('behaviour: runs the script that a path without its suffix names, whatever follows it, is told', async () => {
+  test('behaviour: an upstream that runs the script that a path without its suffix names, whatever follows it, is told', async () => {
     const { url } = await startProbed(reading((path) => path.replace(/\.php(?:\/.*)?$/, '')));
     const { report } = await probeJson(url);
     expect(reachedIn(report)).toContain('/v1/export.php/x');
@@ -266,7 +266,7 @@ describe('an upstream that', () => {
     expect(heldIn(report)).toContain('php');
   });
 
-  test('behaviour: redirects to the one spelling is safe without folding, and said to redirect', async () => {
+  test('behaviour: an upstream that redirects to the one spelling is safe without folding, and said to redirect', async () => {
     const { url } = await startProbed((req, res) => {
       const path = req.url ?? '';
       if (path === PATH) return serve(res);
@@ -283,7 +283,7 @@ describe('an upstream that', () => {
 });
 
 describe('answers that are hard to tell apart', () => {
-  test('refuses: a catch-all is said to tell nothing', async () => {
+  test('refuses: a catch-all, which is said to tell nothing', async () => {
     const { url } = await startProbed((_req, res) => serve(res));
     const { code, report } = await probeJson(url);
     expect(code).toBe(1);
@@ -436,7 +436,7 @@ describe('a path that ends in a parameter', () => {
     });
   const argv = ['--path', '/v1/reports/q3'];
 
-  test('behaviour: is protected as one, and proves what a literal path cannot', async () => {
+  test('behaviour: a path that ends in a parameter is protected as one, and proves what a literal path cannot', async () => {
     const { url } = await reports(false, false);
     const { code, report } = await probeJson(url, ...argv);
     expect(code).toBe(0);
@@ -454,7 +454,7 @@ describe('a path that ends in a parameter', () => {
     expect(report.recommended).toMatchObject({ upstream_profile: 'fastify', alike: ['go'] });
   });
 
-  test('behaviour: the list above it is not taken for it', async () => {
+  test('behaviour: the list above a path’s parameter is not taken for it', async () => {
     const { url } = await reports(false, true);
     const { report } = await probeJson(url, ...argv);
     expect(report.paths[0]?.canaries.find(({ target }) => target === '/v1/reports/')?.deed.kind).toBe('not_found');
@@ -466,14 +466,14 @@ describe('a path that ends in a parameter', () => {
 });
 
 describe('what is sent', () => {
-  test('behaviour: targets go out byte for byte', async () => {
+  test('behaviour: the probe’s targets go out byte for byte', async () => {
     const { url, seen } = await startProbed(reading((path) => path));
     await probeJson(url);
     for (const target of ['/x/../v1/export', '/v1\\export', '/v1/export#x', '/v1/%u0065xport', `${url}/v1/export`])
       expect(seen).toContain(`GET ${target}`);
   });
 
-  test('behaviour: nothing that could change anything, unless it was named', async () => {
+  test('behaviour: the probe sends nothing that could change anything, unless it was named', async () => {
     const { url, seen } = await startProbed(reading((path) => path));
     const { report } = await probeJson(url);
     expect(new Set(seen.map((line) => line.split(' ')[0]))).toEqual(new Set(['GET', 'HEAD', 'OPTIONS']));
@@ -506,7 +506,7 @@ describe('what is sent', () => {
     expect(report.recommended.undeclared_methods).toBe('pay');
   });
 
-  test('behaviour: headers that are named, a credential and another Host among them', async () => {
+  test('behaviour: the probe sends headers that are named, a credential and another Host among them', async () => {
     const { url } = await startProbed((req, res) => {
       if (req.headers.authorization !== 'Bearer x' || req.headers.host !== 'api.example') res.writeHead(401).end();
       else if (req.url === PATH) serve(res);
@@ -517,7 +517,7 @@ describe('what is sent', () => {
     expect(code).toBe(0);
   });
 
-  test('behaviour: a query stands behind every spelling', async () => {
+  test('behaviour: a query stands behind every spelling that the probe sends', async () => {
     const { url, seen } = await startProbed((req, res) => {
       const asked = new URL(req.url ?? '', 'http://x');
       if (asked.pathname.toLowerCase() === PATH && asked.searchParams.get('format') === 'csv') serve(res);
@@ -541,7 +541,7 @@ describe('what is sent', () => {
     ]);
   });
 
-  test('behaviour: a path of one segment, with escapes, with syntax of patterns', async () => {
+  test('behaviour: the probe takes a path of one segment, with escapes, with syntax of patterns', async () => {
     const { url } = await startProbed((req, res) => {
       if (['/export', '/caf%C3%A9', '/v1/things:batchGet', '/odata/Items(1)'].includes(req.url ?? '')) serve(res);
       else notFound(req, res);
@@ -556,7 +556,7 @@ describe('what is sent', () => {
   test.each([
     ['1', 1],
     ['3', 3],
-  ])('behaviour: no more than --parallel %s questions at once', async (parallel, most) => {
+  ])('behaviour: the probe asks no more than --parallel %s questions at once', async (parallel, most) => {
     // The first spellings are kept waiting until as many are there as may be; then everything is answered at once.
     const waiting: (() => void)[] = [];
     let open = false;
@@ -579,7 +579,7 @@ describe('what is sent', () => {
 });
 
 describe('the command', () => {
-  test('behaviour: says what it found, and the lines to paste', async () => {
+  test('behaviour: the probe says what it found, and the lines to paste', async () => {
     const handle = reading((path) => path.toLowerCase());
     const { url } = await startProbed((req, res) => {
       res.setHeader('x-powered-by', 'Express');
@@ -602,7 +602,7 @@ describe('the command', () => {
     expect(all.stdout).toMatch(/\/x\/\.\.\/v1\/export +no such path \(404\) +refuses \(400\)/);
   });
 
-  test('behaviour: --profile asks about one', async () => {
+  test('behaviour: probe --profile asks about one profile', async () => {
     const { url } = await startProbed(reading((path) => path.toLowerCase()));
     const express = await runProbe('--upstream', url, '--path', PATH, '--profile', 'express');
     expect(express).toMatchObject({ code: 0, stdout: expect.stringContaining('\nexpress is safe') });
@@ -611,7 +611,7 @@ describe('the command', () => {
     expect((await probeJson(url, '--profile', 'fastify')).report.asked).toEqual({ profile: 'fastify', safe: false });
   });
 
-  test('refuses: an upstream that is away, with 69', async () => {
+  test('refuses: to probe an upstream that is away, with 69', async () => {
     const { code, stdout, stderr } = await runProbe('--upstream', 'http://127.0.0.1:1', '--path', PATH);
     expect({ code, stdout }).toEqual({ code: 69, stdout: '' });
     expect(stderr).toContain('does not answer (ECONNREFUSED)');
@@ -649,7 +649,7 @@ describe('the command', () => {
     expect(stderr).toContain(complaint);
   });
 
-  test('behaviour: 20 paths, 64 at once and 16 MiB of a body are allowed', async () => {
+  test('behaviour: a probe may have 20 paths, 64 questions at once and 16 MiB of a body', async () => {
     const argv = Array.from({ length: 20 }, () => ['--path', '/a']).flat();
     const limits = ['--parallel', '64', '--body-limit', '16777216', '--timeout', '10m'];
     expect((await runProbe('--upstream', 'http://127.0.0.1:1', ...argv, ...limits)).code).toBe(69);

@@ -49,7 +49,7 @@ async function start(cwd: string, args: readonly string[], env: Record<string, s
 }
 
 describe('beside a server that was started from flags', () => {
-  test('behaviour: every command works without a configuration and says whose it uses', async () => {
+  test('behaviour: every command works beside a server that was started from flags, and says whose configuration it uses', async () => {
     const { folder } = freshFolder();
     const running = await start(folder, QUICK);
     const using = `Using the configuration of the Tollgate that runs in this folder (process ${running.pid}): data/running.json\n`;
@@ -74,7 +74,7 @@ describe('beside a server that was started from flags', () => {
     expect((await tollgate(['serve'], { folder })).code).toBe(64);
   });
 
-  test('behaviour: it says what to type next, and each line works as it stands', async () => {
+  test('behaviour: a server started from flags says what to type next, and each line works as it stands', async () => {
     const { folder } = freshFolder();
     const running = await start(folder, QUICK);
     const said = running.stderr();
@@ -90,7 +90,7 @@ describe('beside a server that was started from flags', () => {
     expect(said).toMatch(/To pay: .*(?:wallet with test USDC on base-sepolia|a demo runs on this machine)/);
   });
 
-  test('attack: no secret stands in what it writes, and nobody else can read or ask it', async () => {
+  test('attack: no secret stands in the runtime files, and nobody else can read or ask the socket', async () => {
     const { folder } = freshFolder();
     await start(folder, QUICK);
     const data = join(folder, 'data');
@@ -118,7 +118,7 @@ describe('beside a server that was started from flags', () => {
     expect((await tollgate(['token'], { folder })).code).toBe(64);
   });
 
-  test('refuses: to guess which of two is meant, and names both', async () => {
+  test('refuses: to guess which of two servers is meant, and names both', async () => {
     const { folder } = freshFolder();
     await Promise.all([start(folder, [...QUICK, '--data', 'one']), start(folder, [...QUICK, '--data', 'two'])]);
     const { code, stderr } = await tollgate(['token'], { folder });
@@ -127,7 +127,7 @@ describe('beside a server that was started from flags', () => {
     expect((await tollgate(['token', '--config', 'two/running.json'], { folder })).code).toBe(0);
   });
 
-  test('behaviour: its advice names the configuration where it would not be found', async () => {
+  test('behaviour: a server’s advice names the configuration if it would not be found', async () => {
     const files = freshFolder();
     files.write('tollgate.yaml', 'registry: {}\n');
     const running = await start(files.folder, QUICK);
@@ -152,7 +152,7 @@ routes: [{ route_pattern: "/reports/*", method: GET, amount: "0.10" }]
     ['tollgate.yaml', []],
     ['other.yaml', ['--config', 'other.yaml']],
   ])(
-    'behaviour: %s: commands need none of it set again, but the secret that they need themselves',
+    'behaviour: commands beside a server of %s need no variable again, but the secret that they need themselves',
     async (name, flags) => {
       const files = freshFolder();
       files.write(name, text);

@@ -68,14 +68,14 @@ describe('refuses, before anything is bound', () => {
     expect(io.stderr()).toContain('--insecure-http-parser');
   });
 
-  test('refuses: no configuration at all, with the two ways to start', async () => {
+  test('refuses: to serve without any configuration, with the two ways to start', async () => {
     rmSync(join(folder, 'tollgate.yaml'));
     const io = fakeIo({ folder });
     expect(await runServe(argsOf(), io, never)).toBe(64);
     expect(io.stderr()).toMatch(/tollgate serve --config FILE[^]*tollgate serve --upstream .* --route .* --pay-to/);
   });
 
-  test('refuses: a wrong file, on standard error', async () => {
+  test('refuses: to serve with a wrong file, on standard error', async () => {
     writeFileSync(join(folder, 'tollgate.yaml'), 'registry:\n  listn: x\n');
     const io = fakeIo({ folder });
     expect(await runServe(argsOf(), io, never)).toBe(64);
@@ -83,7 +83,7 @@ describe('refuses, before anything is bound', () => {
     expect(io.stdout()).toBe('');
   });
 
-  test('refuses: a file that is not there', async () => {
+  test('refuses: to serve with a file that is not there', async () => {
     const io = fakeIo({ folder });
     expect(await runServe(argsOf('-c', 'other.yaml'), io, never)).toBe(64);
     expect(io.stderr()).toBe('other.yaml:1:1 (file): cannot be read (ENOENT); check its name and permissions\n');
@@ -97,13 +97,13 @@ describe('refuses, before anything is bound', () => {
     );
   });
 
-  test('refuses: every wrong flag at once', async () => {
+  test('refuses: to serve with wrong flags, all at once', async () => {
     const io = fakeIo({ folder });
     expect(await runServe(argsOf('--route', 'x', '--listen', 'y'), io, never)).toBe(64);
     expect(io.stderr().split('\n')).toHaveLength(5);
   });
 
-  test('refuses: a data folder that cannot be written', async () => {
+  test('refuses: to serve with a data folder that cannot be written', async () => {
     writeFileSync(join(folder, 'data'), '');
     const io = fakeIo({ folder });
     expect(await runServe(argsOf(), io, never)).toBe(64);

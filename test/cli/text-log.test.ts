@@ -49,7 +49,7 @@ describe('a request', () => {
       { status: 400, outcome: 'refused', reason: 'target_ambiguous', path: '/a/%2e%2e/b' },
       '400  GET /a/%2e%2e/b  refused (target_ambiguous)  1.2 ms',
     ],
-  ])('behaviour: %s', (_name, fields, expected) => {
+  ])('behaviour: a request that is %s is one line', (_name, fields, expected) => {
     expect(lineOf('info', 'request', { ...REQUEST, ...fields })).toBe(`09:08:07  ${expected}  request r-1\n`);
   });
 });
@@ -66,14 +66,14 @@ describe('a charge', () => {
   };
   const told = `0.10 USD from 0x2096..287c on eip155:8453  charge chg_...0123456789ab  transaction ${TRANSACTION}`;
 
-  test('behaviour: where the money went, the transaction whole', () => {
+  test('behaviour: the line of a charge says where the money went, the transaction whole', () => {
     expect(lineOf('info', 'charge', charge)).toBe(`09:08:07  settled  ${told}\n`);
     expect(lineOf('info', 'charge settled', { ...charge, state: undefined, request_id: 'r-1' })).toBe(
       `09:08:07  settled  ${told}  request r-1\n`,
     );
   });
 
-  test('behaviour: why it did not', () => {
+  test('behaviour: the line of a failed charge says why no money went', () => {
     const fields = { ...charge, state: 'failed', reason: 'expired unused', transaction: undefined };
     expect(lineOf('warn', 'charge', fields)).toBe(
       '09:08:07  warning  failed  0.10 USD from 0x2096..287c on eip155:8453  (expired unused)  charge chg_...0123456789ab\n',
@@ -121,7 +121,7 @@ describe('anything else', () => {
     },
   );
 
-  test('behaviour: colours only where they are asked for', () => {
+  test('behaviour: the text log has colours only if they are asked for', () => {
     expect(lineOf('error', 'request', REQUEST)).not.toContain('\u001b');
     expect(lineOf('info', 'request', { ...REQUEST, status: 500 }, true)).toContain('\u001b[31m500\u001b[0m');
   });

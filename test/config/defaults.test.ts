@@ -187,7 +187,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
   });
 });
 
-test('behaviour: what is written replaces the default', () => {
+test('behaviour: a value that is written replaces the default', () => {
   const text = `
 proxy:
   listen: "[::1]:0"
@@ -290,12 +290,12 @@ test.each([
   ['2', 2],
   ['${N}', 3],
   ['${A}', 'auto'],
-])('behaviour: workers: %s', (written, workers) => {
+])('behaviour: workers may be written as %s', (written, workers) => {
   const text = `registry: {}\nproxy: { upstream: "http://a" }\nworkers: ${written}`;
   expect(configOf(text, { N: '3', A: 'auto' }).workers).toBe(workers);
 });
 
-test('behaviour: one worker needs no proxy, also where a variable says it', () => {
+test('behaviour: one worker needs no proxy, also if a variable says it', () => {
   expect(configOf('registry: {}\nworkers: ${N}', { N: '1' }).workers).toBe(1);
 });
 
@@ -363,13 +363,13 @@ describe('receivers', () => {
     'asset: USDC',
     'asset: "0x833589FCD6EDB6E08F4C7C32D4F71B54BDA02913"',
     'asset: "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913"\n    asset_name: USD Coin\n    asset_version: "2"\n    asset_decimals: 6',
-  ])('behaviour: a known token by its symbol, its address in any case of letters, or whole: %s', (lines) => {
+  ])('behaviour: a token may be written by its symbol, its address in any case of letters, or whole: %s', (lines) => {
     const named = wayOf(`network: base\n    ${lines}`);
     expect(named).toMatchObject({ way: { decimals: 6, terms: { name: 'USD Coin', version: '2' } }, testnet: false });
     expect(named?.way.asset.toLowerCase()).toBe('0x833589fcd6edb6e08f4c7c32d4f71b54bda02913');
   });
 
-  test('behaviour: any EVM chain and token, when the token is written whole', () => {
+  test('behaviour: any EVM chain and token may be written, when the token is written whole', () => {
     const token = `network: eip155:31337\n    asset: "${ADDRESS}"\n    asset_decimals: 18\n    asset_name: T\n    asset_version: "1"\n    rpc_url: none`;
     expect(wayOf(token)).toMatchObject({ way: { network: 'eip155:31337', decimals: 18 } });
   });
@@ -398,7 +398,7 @@ describe('receivers', () => {
     ['[https://a.example, https://b.example]', ['https://a.example', 'https://b.example'], false],
     ['[https://a.example, https://mainnet.base.org]', ['https://a.example', 'https://mainnet.base.org'], false],
     ['https://mainnet.base.org', ['https://mainnet.base.org'], true],
-  ])('behaviour: rpc_url: %s', (written, rpcUrls, rpcPublic) => {
+  ])('behaviour: rpc_url may be written as %s', (written, rpcUrls, rpcPublic) => {
     expect(wayOf(`network: base\n    rpc_url: ${written}`)).toMatchObject({
       rpcUrls,
       rpcPublic,
@@ -411,7 +411,7 @@ describe('receivers', () => {
     ).toHaveLength(2);
   });
 
-  test('behaviour: as many payments as may be taken at a time find a place at a facilitator', () => {
+  test('behaviour: a facilitator has room for as many payments as may be taken at a time', () => {
     const { proxy, receivers } = configOf(
       `${receiver('network: base')}proxy: { listen: 127.0.0.1:8402, upstream: http://127.0.0.1:3000 }\n`,
     );

@@ -24,7 +24,7 @@ describe('where the desk is on', () => {
       expect([listen, inForce(`registry: { listen: "${listen}" }\n`)]).toEqual([listen, undefined]);
   });
 
-  test('behaviour: false serves nothing, an empty section takes links and tokens', () => {
+  test('behaviour: a desk of false serves nothing, an empty section takes links and tokens', () => {
     expect(inForce('registry: { desk: false }\n')).toBeUndefined();
     expect(inForce('registry: { listen: "0.0.0.0:1", desk: false }\n')).toBeUndefined();
     expect(inForce('registry: { desk: {} }\n')?.signIn).toEqual(['link', 'token']);
@@ -79,7 +79,7 @@ describe('refuses, saying where and what would be right', () => {
       'lacks openid',
     ],
     ['a session of seconds', desk('session: { idle: 10s }'), 'registry.desk.session.idle', '1m'],
-  ])('refuses: %s', (_, yaml, at, message) => {
+  ])('refuses: %s in the section desk', (_, yaml, at, message) => {
     const problem = problemsOf(yaml).find((line) => line.includes(` ${at}: `));
     expect(problem, problemsOf(yaml).join('\n')).toBeDefined();
     expect(

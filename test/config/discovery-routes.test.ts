@@ -24,7 +24,7 @@ const section = (text: string) => {
 const NONE = 'openapi: 3.0.0\ninfo: {}\npaths: {}\n';
 const routes = (count: number) => Array.from({ length: count }, (_, index) => route(`GET /p${index} 0.10`));
 
-test('behaviour: 20 routes without an operation are named, of more the number is said; paused ones count for nothing', async () => {
+test('behaviour: up to 20 routes without an operation are named, of more the number is said; paused ones count for nothing', async () => {
   const read = await readDiscovery(section(NONE));
   if (read === undefined) throw new Error('nothing was read');
   const paused = route('GET /paused 0.10', { status: 'paused' });
@@ -36,7 +36,7 @@ test('behaviour: 20 routes without an operation are named, of more the number is
   expect(many.remarks.at(-1)).toBe('openapi.yaml:3: has no operation for 980 more routes');
 });
 
-test('behaviour: what is read later takes the place of what was read before, but for what cannot be used', async () => {
+test('behaviour: a description that is read later replaces the one before, but for one that cannot be used', async () => {
   const lines: { readonly level: string; readonly msg: string }[] = [];
   const source = createDiscoverySource(
     createLog(
@@ -74,7 +74,7 @@ test('behaviour: what is read later takes the place of what was read before, but
   expect(lines).toHaveLength(5);
 });
 
-test('behaviour: of two descriptions that are read at once the one that was asked for last is taken on', async () => {
+test('behaviour: the description that was asked for last is taken on if two are read at once', async () => {
   const lines: string[] = [];
   const source = createDiscoverySource(createLog('info', (line) => void lines.push(line), Date.now));
   const first = section(NONE);

@@ -13,7 +13,7 @@ const MIB = 1024 * 1024;
 const SMALL = 'openapi: 3.1.0\npaths: { /a: { get: {} } }\n';
 const sized = (bytes: number): string => `${SMALL}#${'x'.repeat(bytes - SMALL.length - 1)}`;
 
-test('behaviour: an empty section will do', () => {
+test('behaviour: an empty discovery section will do', () => {
   const config = configOf('registry: {}\ndiscovery:\n');
   expect(config.discovery).toMatchObject({ openapi: undefined, exclude: [] });
   expect(configOf('registry: {}\n').discovery).toBeUndefined();
@@ -32,7 +32,7 @@ test('behaviour: names, tags and pictures are taken up to their limits', () => {
   });
 });
 
-test('behaviour: what the origin tells of itself is taken up to its limits', () => {
+test('behaviour: an origin may tell of itself up to its limits', () => {
   const title = 'ü'.repeat(128);
   const contact = `${'c'.repeat(254 - 12)}@example.com`;
   const { discovery } = configOf(
@@ -57,7 +57,7 @@ test('behaviour: a text of 64 KiB for llms.txt is read, one byte more is not, an
   ]);
 });
 
-test('behaviour: the file is named from the folder of the configuration, and need not be there', () => {
+test('behaviour: the description’s file is named from the folder of the configuration, and need not be there', () => {
   const { discovery } = configOf('registry: {}\ndiscovery: { openapi: docs/openapi.yaml }\n');
   expect(discovery?.openapi).toEqual({
     name: 'docs/openapi.yaml',
@@ -66,7 +66,7 @@ test('behaviour: the file is named from the folder of the configuration, and nee
   expect(problemsOf('registry: {}\ndiscovery: { openapi: missing.yaml }\n')).toEqual([]);
 });
 
-test('behaviour: 2 MiB are read, one byte more is not', async () => {
+test('behaviour: a description of 2 MiB is read, one byte more is not', async () => {
   expect(await readOpenApiFile(files.write('limit.yaml', sized(2 * MIB)))).toMatchObject({ operations: { length: 1 } });
   expect(await readOpenApiFile(files.write('above.yaml', sized(2 * MIB + 1)))).toEqual({
     line: 1,
@@ -74,7 +74,7 @@ test('behaviour: 2 MiB are read, one byte more is not', async () => {
   });
 });
 
-test('refuses: a file that is missing, a folder, bytes that are no text', async () => {
+test('refuses: a description that is missing, a folder, bytes that are no text', async () => {
   const missing = path.join(files.folder, 'missing.yaml');
   expect(await readOpenApiFile(missing)).toEqual({
     line: 1,
@@ -86,7 +86,7 @@ test('refuses: a file that is missing, a folder, bytes that are no text', async 
   expect(await readOpenApiFile(binary)).toMatchObject({ line: expect.any(Number), message: expect.any(String) });
 });
 
-test('behaviour: 200,000 values are read, one more is not, aliases counted where they are used', async () => {
+test('behaviour: a description of 200,000 values is read, one more is not, aliases counted where they are used', async () => {
   // The document, three names in it and the list are values too.
   const values = (count: number): string => `{"openapi":"3.0.0","paths":{},"x":[${'1,'.repeat(count - 5)}1]}`;
   expect(await readOpenApiFile(files.write('many.json', values(200_000)))).toMatchObject({ operations: [] });
@@ -114,14 +114,14 @@ test.each([
     'openapi: 3.0.0\n__proto__: { polluted: true }\npaths: { __proto__: { get: {} } }\n',
     undefined,
   ],
-])('attack: %s', async (_, text, message) => {
+])('attack: a description with %s does no harm', async (_, text, message) => {
   const read = await readOpenApiFile(files.write('hostile.yaml', text));
   if (message === undefined) expect(read).toMatchObject({ operations: [], remarks: [] });
   else expect(read).toMatchObject({ message: expect.stringMatching(message) });
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
 });
 
-test('attack: what would need more memory than any document ends its thread alone', async () => {
+test('attack: a description that would need more memory than any document ends its thread alone', async () => {
   const read = await readOpenApiFile(files.write('deep.yaml', '['.repeat(2 * MIB)));
   expect(read).toMatchObject({
     line: 1,
@@ -152,7 +152,7 @@ test('attack: an operation whose expression never ends on its own example goes a
   ]);
 });
 
-test('attack: hundreds of such operations cost the others nothing', async () => {
+test('attack: hundreds of operations whose expressions never end cost the others nothing', async () => {
   const evil = Array.from({ length: 300 }, (_, index) => asking(`/evil/${index}`, EVIL)).join('');
   const read = await readOpenApiFile(
     files.write('slower.yaml', `openapi: 3.0.0\npaths:\n${evil}${asking('/good', PLAIN)}`),
@@ -174,14 +174,14 @@ test('attack: an expression that is too large to run goes alone', async () => {
   expect(read.operations.map(({ description }) => description !== undefined)).toEqual([false, true]);
 });
 
-test('behaviour: reading that is given up ends at once', async () => {
+test('behaviour: a reading of a description that is given up ends at once', async () => {
   const given = new AbortController();
   const reading = readOpenApiFile(files.write('given-up.yaml', SMALL), { signal: given.signal });
   given.abort();
   expect(await reading).toEqual({ line: 1, message: 'was not read to its end; it is not used' });
 });
 
-test('attack: what takes longer than its time is not used', async () => {
+test('attack: a description that takes longer than its time is not used', async () => {
   expect(await readOpenApiFile(files.write('late.yaml', SMALL), { timeMs: 0 })).toEqual({
     line: 1,
     message: 'takes longer than 0 seconds to read; it is not used',

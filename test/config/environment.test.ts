@@ -77,14 +77,14 @@ routes: [{ route_pattern: /a, amount: \${PRICE}, name: \${N} }]
     ]);
   });
 
-  test('attack: a value cannot become structure', () => {
+  test('attack: a value of the environment cannot become structure', () => {
     const evil = 'sqlite:a\nadmin: { listen: 0.0.0.0:1 }\nx: "}], {';
     const config = configOf('registry: { store: ${S} }', { S: evil });
     expect(config.registry?.store.name.endsWith(evil.slice('sqlite:'.length))).toBe(true);
     expect(config.admin.listen.port).toBe(9402);
   });
 
-  test('behaviour: keys and comments are left alone', () => {
+  test('behaviour: keys and comments of a document are left alone', () => {
     expect(problemsOf('registry: {}\n${S}: 1 # ${T}\n', { S: 'log', T: 'x' })).toEqual([
       expect.stringContaining('is not known here'),
     ]);
@@ -120,7 +120,7 @@ describe('secrets never show', () => {
       'tags, anchors and keys',
       `registry: &${CANARY} !${CANARY} { a: *${CANARY} }\ncharges: { secrets: { "${CANARY} ${CANARY}": 1 } }\n`,
     ],
-  ])('attack: %s', (_name, text) => {
+  ])('attack: no complaint shows a secret that stands in %s', (_name, text) => {
     const problems = problemsOf(text, env);
     expect(problems.length).toBeGreaterThan(0);
     // Only the name of a key that does not look like a value is ever repeated.

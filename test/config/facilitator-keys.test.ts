@@ -36,7 +36,7 @@ function signsFor(auth: FacilitatorAuth | undefined, { account }: typeof cdp): b
 }
 
 describe('short forms', () => {
-  test('behaviour: x402.org, for test networks', () => {
+  test('behaviour: the short form x402.org stands for its facilitator of test networks', () => {
     expect(facilitatorOf('x402.org', {}, 'base-sepolia')).toMatchObject({
       url: 'https://x402.org/facilitator',
       auth: undefined,
@@ -44,13 +44,13 @@ describe('short forms', () => {
     });
   });
 
-  test('behaviour: cdp takes its key from the environment', () => {
+  test('behaviour: the short form cdp takes its key from the environment', () => {
     const found = facilitatorOf('cdp', CDP_ENV);
     expect(found).toMatchObject({ url: CDP_URL, account: cdp.keyId, auth: { kind: 'cdp', keyId: cdp.keyId } });
     expect(signsFor(found?.auth, cdp)).toBe(true);
   });
 
-  test('behaviour: payai does so too, and goes without', () => {
+  test('behaviour: the short form payai takes its key from the environment, too, and goes without', () => {
     const found = facilitatorOf('payai', PAYAI_ENV);
     expect(found).toMatchObject({ url: PAYAI_URL, account: payai.keyId });
     expect(signsFor(found?.auth, payai)).toBe(true);
@@ -114,7 +114,7 @@ describe('short forms', () => {
     expect(problemsOf(receiver(`[${written}]`, network), env)).toEqual([expect.stringContaining(problem)]);
   });
 
-  test('behaviour: flags take them, and what is kept of the flags holds no key', () => {
+  test('behaviour: flags take the short forms, and what is kept of the flags holds no key', () => {
     const flags = {
       upstream: 'http://127.0.0.1:3000',
       routes: ['GET /a 0.10'],
@@ -155,7 +155,7 @@ describe('auth', () => {
     expect(facilitatorOf(written)).toMatchObject({ auth: { kind: 'bearer', token: TOKEN }, account: 'a' });
   });
 
-  test('behaviour: token and key from files of their own', () => {
+  test('behaviour: a facilitator’s token and key are read from files of their own', () => {
     const written = `[{ url: https://f.example, auth: { kind: bearer, token_file: token } }, { auth: { kind: cdp, key_id: k, key_secret_file: key.pem } }]`;
     const [first, second] =
       configOf(receiver(written), {}, join(folder, 't.yaml')).receivers[0]?.ways[0]?.facilitators ?? [];
@@ -164,7 +164,7 @@ describe('auth', () => {
     expect(signsFor(second?.auth, pem)).toBe(true);
   });
 
-  test('behaviour: kinds that are known know their URL, which may be another', () => {
+  test('behaviour: a facilitator of a known kind has a known URL, which may be another', () => {
     const written = (kind: string, secret: string): string =>
       `auth: { kind: ${kind}, key_id: k, key_secret: "${secret}" }`;
     expect(facilitatorOf(`{ ${written('cdp', cdp.secret)} }`)?.url).toBe(CDP_URL);
@@ -180,11 +180,11 @@ describe('auth', () => {
     'http://10.1.2.3',
     'http://[::1]:4021',
     'https://f.example',
-  ])('behaviour: it may go to %s', (url) => {
+  ])('behaviour: a facilitator’s secret may go to %s', (url) => {
     expect(facilitatorOf(`{ url: "${url}", auth: { kind: bearer, token: t } }`)?.url).toBe(url);
   });
 
-  test.each(['http://f.example', 'http://8.8.8.8'])('behaviour: to %s where insecure is written', (url) => {
+  test.each(['http://f.example', 'http://8.8.8.8'])('behaviour: insecure lets a secret go to %s', (url) => {
     expect(problemsOf(receiver(`[{ url: "${url}", auth: { kind: bearer, token: t } }]`))).toEqual([
       expect.stringContaining(
         'receivers[0].facilitators[0].url: is plain http beyond this network, and auth would travel in the open',
@@ -193,7 +193,7 @@ describe('auth', () => {
     expect(facilitatorOf(`{ url: "${url}", auth: { kind: bearer, token: t }, insecure: true }`)?.url).toBe(url);
   });
 
-  test('behaviour: the place of a secret that only the server knows can be taken by a mark', () => {
+  test('behaviour: a mark can take the place of a facilitator’s secret that only the server knows', () => {
     const env = { CDP_API_KEY_ID: markOf('CDP_API_KEY_ID'), CDP_API_KEY_SECRET: markOf('CDP_API_KEY_SECRET') };
     expect(facilitatorOf('cdp', env)?.auth).toMatchObject({ kind: 'cdp' });
   });
@@ -249,13 +249,13 @@ describe('auth', () => {
       'auth: { kind: bearer, token: t, token_file: token }',
       'auth.token_file: stands beside token',
     ],
-  ])('refuses: %s', (_, written, problem) => {
+  ])('refuses: auth with %s', (_, written, problem) => {
     expect(problemsOf(receiver(`[{ url: "https://f.example", ${written} }]`))).toEqual([
       expect.stringContaining(`receivers[0].facilitators[0].${problem}`),
     ]);
   });
 
-  test('attack: no complaint repeats what stands there', () => {
+  test('attack: no complaint about a facilitator repeats what stands there', () => {
     const secret = `${cdp.secret.slice(0, -6)}AAAA==`;
     const [problem = ''] = problemsOf(receiver(`[{ auth: { kind: cdp, key_id: k, key_secret: "${secret}" } }]`));
     expect(problem).toContain('holds a public key that does not belong to its private key');

@@ -62,7 +62,7 @@ test('behaviour: a second start reads what the first one made, and says nothing'
   expect(logged).toBe('');
 });
 
-test('behaviour: what is configured is used, and nothing is made where nothing is missing', () => {
+test('behaviour: a secret that is configured is used, and none is made if none is missing', () => {
   const whole = `registry:\n  jwt: { secret: "${SECRET}" }\n  api_keys: [{ name: a, key: ${KEY} }]\ncharges: { secrets: ["${SECRET}"] }\n`;
   expect(started(whole).charges.secrets).toEqual([SECRET]);
   expect(readdirSync(folder)).toEqual([]);
@@ -109,7 +109,7 @@ test('refuses: a data folder that cannot be written', () => {
   });
 });
 
-test('attack: of two first starts at once both have the secrets of one', () => {
+test('attack: two first starts at once both have the secrets of one', () => {
   const random = createRandom();
   let rival: unknown;
   const log = createLog(

@@ -49,7 +49,7 @@ routes: [{ method: GET, route_pattern: "/reports/*", amount: "0.10", currency: U
   });
 });
 
-test('behaviour: every flag has its place', () => {
+test('behaviour: every flag has its place in the configuration', () => {
   const flags = {
     ...GOOD,
     publicUrl: 'https://api.example.com',
@@ -154,7 +154,7 @@ describe('refuses, naming the flag', () => {
     expect(problems(flags)).toEqual([expect.stringContaining(message)]);
   });
 
-  test('behaviour: all of them at once', () => {
+  test('behaviour: all wrong flags are named at once', () => {
     const found = problems({ ...NONE, routes: ['/a'], network: 'base', listen: 'x' });
     expect(found.map((line) => line.split(': ')[0])).toEqual([
       '--upstream',

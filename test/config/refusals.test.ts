@@ -923,7 +923,7 @@ describe('refuses, saying where and what would be right', () => {
   });
 });
 
-test('behaviour: everything wrong is reported at once, in the order of the file', () => {
+test('behaviour: everything wrong in a file is reported at once, in the order of the file', () => {
   const problems = problemsOf(
     [
       'proxy:',

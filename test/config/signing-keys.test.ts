@@ -40,7 +40,7 @@ describe('keys that sign', () => {
     ['seed and public key without padding', 'cdp', bothHalves(ed.privateKey).replace(/=+$/, ''), ed.publicKey],
     ['PKCS#8 of Ed25519', 'payai', edBase64, ed.publicKey],
     ['the same with its prefix', 'payai', `payai_sk_${edBase64}`, ed.publicKey],
-  ])('behaviour: %s', (_, kind, text, publicKey) => {
+  ])('behaviour: a key written as %s signs', (_, kind, text, publicKey) => {
     const key = readSigningKey(kind, text);
     if (typeof key === 'string') throw new Error(key);
     const digest = publicKey.asymmetricKeyType === 'ec' ? 'sha256' : null;

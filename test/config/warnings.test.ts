@@ -13,7 +13,7 @@ test('behaviour: a whole configuration has nothing to warn of', () => {
   expect(warningsOf('registry: {}')).toEqual([]);
 });
 
-test('behaviour: what is just enough is not warned of', () => {
+test('behaviour: a value that is just enough is not warned of', () => {
   expect(warningsOf(proxy('').replace('base-sepolia', 'base-sepolia\n    max_timeout_seconds: 120'))).toEqual([]);
   expect(warningsOf(`${proxy('')}routes: [{ route_pattern: /a, amount: "9999.99" }]\n`)).toEqual([]);
   expect(warningsOf(proxy('public_url: https://api.example.com').replace(/ *hosts.*\n/, ''))).toEqual([]);
@@ -83,11 +83,11 @@ test.each<[string, string, string]>([
     `proxy: { upstream: "http://127.0.0.1:1", undeclared_methods: pay, hosts: [a] }\nsync: { registry_url: "http://r.example/x", api_key: ${KEY}, insecure: true }\ncharges: { secrets: ["${SECRET}"] }\nreceivers:${RECEIVER}\n`,
     'travel in plain http to r.example',
   ],
-])('behaviour: warns of %s', (_name, text, message) => {
+])('behaviour: a start warns of %s', (_name, text, message) => {
   expect(warningsOf(text)).toEqual([expect.stringContaining(message)]);
 });
 
-test('behaviour: of several ways the one is named that is meant', () => {
+test('behaviour: a warning about one of several ways names the one that is meant', () => {
   const two = proxy('').replace(
     /receivers[^]*/,
     `receivers:\n  - id: default\n    facilitators: [https://f.example]\n    accepts:\n      - { network: base, pay_to_address: "${ADDRESS}", max_timeout_seconds: 100 }\n      - { network: base-sepolia, pay_to_address: "0x${'0'.repeat(36)}dEaD" }\n`,

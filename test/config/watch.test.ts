@@ -48,7 +48,7 @@ function watching(...files: string[]): () => Promise<number> {
 }
 
 describe('a file that is followed', () => {
-  test('behaviour: told once, when two looks saw the same; nothing where nothing changed', async () => {
+  test('behaviour: a change of a file is told once, when two looks saw the same; no change is not told', async () => {
     const file = join(folder, 'a.yaml');
     writeFileSync(file, 'one');
     const look = watching(file);
@@ -57,7 +57,7 @@ describe('a file that is followed', () => {
     expect([await look(), await look(), await look(), await look()]).toEqual([0, 1, 0, 0]);
   });
 
-  test('behaviour: one that is still being written is waited for', async () => {
+  test('behaviour: a file that is still being written is waited for', async () => {
     const file = join(folder, 'a.yaml');
     writeFileSync(file, '');
     const look = watching(file);
@@ -70,7 +70,7 @@ describe('a file that is followed', () => {
     expect(await look()).toBe(1);
   });
 
-  test('behaviour: an editor that writes beside it and renames over it, again and again', async () => {
+  test('behaviour: an editor that writes beside the file and renames over it, again and again, is followed', async () => {
     const file = join(folder, 'a.yaml');
     writeFileSync(file, '0');
     const look = watching(file);
@@ -83,7 +83,7 @@ describe('a file that is followed', () => {
     }
   });
 
-  test('behaviour: the symlink swap of a ConfigMap', async () => {
+  test('behaviour: the symlink swap of a ConfigMap is followed', async () => {
     const publish = (version: string, text: string): void => {
       mkdirSync(join(folder, version));
       writeFileSync(join(folder, version, 'tollgate.yaml'), text);
@@ -101,7 +101,7 @@ describe('a file that is followed', () => {
     expect([await look(), await look(), await look()]).toEqual([0, 1, 0]);
   });
 
-  test('behaviour: gone for a moment and back is one change; gone for good is one, too', async () => {
+  test('behaviour: a file gone for a moment and back is one change; gone for good is one, too', async () => {
     const file = join(folder, 'a.yaml');
     writeFileSync(file, 'one');
     const look = watching(file);
@@ -113,7 +113,7 @@ describe('a file that is followed', () => {
     expect([await look(), await look(), await look()]).toEqual([0, 1, 0]);
   });
 
-  test('behaviour: other files after follow, and a change between reading and following is not lost', async () => {
+  test('behaviour: a watch may follow other files later, and a change between reading and following is not lost', async () => {
     const [config, secret] = [join(folder, 'a.yaml'), join(folder, 'secret')];
     writeFileSync(config, 'one');
     writeFileSync(secret, 'one');
@@ -126,7 +126,7 @@ describe('a file that is followed', () => {
     expect([await look(), await look()]).toEqual([0, 1]);
   });
 
-  test('behaviour: what was read for another reason is not told again, what changed after that is', async () => {
+  test('behaviour: a change that was read for another reason is not told again, and one after it is', async () => {
     const file = join(folder, 'a.yaml');
     writeFileSync(file, 'one');
     const look = watching(file);

@@ -49,7 +49,7 @@ test('behaviour: one way in the list is the same as one written flat', () => {
   expect(configOf(receiver([BASE], keys)).receivers).toEqual(configOf(flat).receivers);
 });
 
-test('behaviour: what a way does not say, its receiver says for it', () => {
+test('behaviour: a way takes from its receiver what it does not say itself', () => {
   const own = `{ network: base, pay_to_address: "${OTHER}", max_timeout_seconds: 90, confirmations: 2, rpc_url: [https://own.example], facilitators: [https://own.example] }`;
   const text = receiver(
     [BASE, own],
