@@ -16,7 +16,7 @@ function lineOf(fields: LogFields): string {
 }
 
 describe('a line', () => {
-  test('behaviour: time, level and message first, then the fields in their order', () => {
+  test('behaviour: a line has time, level and message first, then the fields in their order', () => {
     expect(lineOf({ route: '/a', ms: 1.5, ok: true, none: null })).toBe(
       '{"ts":"2026-11-22T01:02:03.004Z","level":"info","msg":"told","route":"/a","ms":1.5,"ok":true,"none":null}\n',
     );
@@ -30,7 +30,7 @@ describe('a line', () => {
     ['what is no number', { a: NaN, b: Infinity }, { a: null, b: null }],
     ['dates and lists', { at: new Date(0), l: [1, 'b', null] }, { at: '1970-01-01T00:00:00.000Z', l: [1, 'b', null] }],
     ['odd names and text', { 'a"\n': 'b"\n\u2028\ud800' }, { 'a"\n': 'b"\n\u2028\ud800' }],
-  ])('behaviour: %s', (_, fields, expected) => {
+  ])('behaviour: a line holds fields as JSON: %s', (_, fields, expected) => {
     const { ts, level, msg, ...rest } = JSON.parse(lineOf(fields)) as Record<string, unknown>;
     expect([ts, level, msg, rest]).toEqual(['2026-11-22T01:02:03.004Z', 'info', 'told', expected]);
   });
@@ -46,7 +46,7 @@ describe('a line', () => {
     },
   );
 
-  test('attack: names that are made up are written and not remembered for ever', () => {
+  test('attack: names of fields that are made up are written and not remembered for ever', () => {
     for (let i = 0; i < 1000; i++) expect(lineOf({ [`made up ${i}`]: i })).toContain(`"made up ${i}":${i}`);
     expect(lineOf({ token: 'hidden' })).not.toContain('hidden');
   });
@@ -63,7 +63,7 @@ describe('lines of one turn', () => {
     return { lines, written, turns, endTurn: () => turns.splice(0).forEach((run) => run()) };
   }
 
-  test('behaviour: they leave in one write at its end, in order, and the next turn has a write of its own', () => {
+  test('behaviour: lines of one turn leave in one write at its end, in order, and the next turn has a write of its own', () => {
     const { lines, written, turns, endTurn } = stage();
     lines.write('a\n');
     lines.write('b\n');
@@ -75,7 +75,7 @@ describe('lines of one turn', () => {
     expect(written).toEqual(['a\nb\n', 'c\n']);
   });
 
-  test('behaviour: at the end of the process what waits is written at once, and not again', () => {
+  test('behaviour: at the end of the process lines that wait are written at once, and not again', () => {
     const { lines, written, endTurn } = stage();
     lines.write('last\n');
     lines.flush();
@@ -85,7 +85,7 @@ describe('lines of one turn', () => {
     expect(written).toEqual(['last\n']);
   });
 
-  test('behaviour: warnings and errors leave at once, behind what waits', () => {
+  test('behaviour: warnings and errors leave at once, behind the lines that wait', () => {
     const { lines, written } = stage();
     const log = createLog('debug', lines.write, () => NOW);
     log.debug('first');
@@ -98,7 +98,7 @@ describe('lines of one turn', () => {
     expect(messages).toEqual(['"msg":"first" "msg":"second" "msg":"third"', '"msg":"fourth" "msg":"fifth"']);
   });
 
-  test('behaviour: a write takes 4,096 bytes at most and whole lines; what is longer by itself leaves alone', () => {
+  test('behaviour: a write takes 4,096 bytes at most and whole lines; a line that is longer leaves alone', () => {
     const { lines, written, endTurn } = stage();
     lines.write(`${'x'.repeat(4094)}\n`);
     expect(written).toEqual([]);
@@ -128,13 +128,13 @@ describe('of several processes', () => {
     return written;
   }
 
-  test.each([0, 2])('behaviour: number %i stands in each line', (worker) => {
+  test.each([0, 2])('behaviour: the worker’s number %i stands in each of its lines', (worker) => {
     expect(lineOfWorker(worker, { a: 1 })).toBe(
       `{"ts":"2026-11-22T01:02:03.004Z","level":"info","msg":"told","worker":${worker},"a":1}\n`,
     );
   });
 
-  test('behaviour: what fits is whole, what does not is cut, and the line stays JSON of 4,000 bytes at most', () => {
+  test('behaviour: a line that fits is whole, one that does not is cut and stays JSON of 4,000 bytes at most', () => {
     const around = Buffer.byteLength(lineOfWorker(1, { a: '' }));
     const fits = lineOfWorker(1, { a: 'x'.repeat(4000 - around) });
     expect(Buffer.byteLength(fits)).toBe(4000);
@@ -153,7 +153,7 @@ describe('of several processes', () => {
     ['many fields', Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`field ${index}`, 'a'.repeat(99)]))],
     ['a name', { ['n'.repeat(5000)]: 1 }],
     ['the message', {}, 'm'.repeat(5000)],
-  ])('attack: %s is cut, and the line stays a line', (_, fields, msg) => {
+  ])('attack: a line too long because of %s is cut, and stays a line', (_, fields, msg) => {
     const text: LogRenderer = (entry) => `${entry.msg} ${[...entry.fields].flat().join(' ')}\n`;
     const written = lineOfWorker(3, fields, msg);
     expect(Buffer.byteLength(written)).toBeLessThanOrEqual(4000);
@@ -161,7 +161,7 @@ describe('of several processes', () => {
     expect(Buffer.byteLength(lineOfWorker(3, fields, msg, text))).toBeLessThanOrEqual(4000);
   });
 
-  test('attack: what is cut is as hidden as what is whole', () => {
+  test('attack: a secret is as hidden in a line that is cut as in a whole one', () => {
     const filler = 'a'.repeat(5000);
     const line = lineOfWorker(1, { filler, token: 'hidden', list: [{ token: 'hidden', filler }] });
     expect(line).not.toContain('hidden');

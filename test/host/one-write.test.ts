@@ -63,21 +63,24 @@ const ANSWERS: readonly (readonly [string, OwnResponse])[] = [
 
 describe('over the wire', () => {
   for (const method of ['GET', 'HEAD']) {
-    test.each(ANSWERS)(`behaviour: ${method}, %s: the same bytes as node:http writes`, async (_, answer) => {
-      const own = await serve((req, res) => {
-        expect(takesOneWrite(res)).toBe(true);
-        respond(res, answer, req.method === 'HEAD', ['X-Request-Id', 'r'], writeBatch);
-        // Nothing went to node:http.
-        expect(res.headersSent).toBe(false);
-      });
-      const nodes = await serve((req, res) => respond(res, answer, req.method === 'HEAD', ['X-Request-Id', 'r']));
-      const sent = method === 'HEAD' ? '' : String(answer.body);
-      const request = `${method} / HTTP/1.1\r\nHost: a\r\n\r\n`;
-      const read = await talk(own, [request], ends(`\r\n\r\n${sent}`));
-      const expected = await talk(nodes, [request], ends(`\r\n\r\n${sent}`));
-      expect(read).toContain(`Date: ${DATE}\r\n`);
-      expect(read.replace(/Date: .*/, 'Date:')).toBe(expected.replace(/Date: .*/, 'Date:'));
-    });
+    test.each(ANSWERS)(
+      `behaviour: a ${method} answered with %s gets the same bytes as node:http writes`,
+      async (_, answer) => {
+        const own = await serve((req, res) => {
+          expect(takesOneWrite(res)).toBe(true);
+          respond(res, answer, req.method === 'HEAD', ['X-Request-Id', 'r'], writeBatch);
+          // Nothing went to node:http.
+          expect(res.headersSent).toBe(false);
+        });
+        const nodes = await serve((req, res) => respond(res, answer, req.method === 'HEAD', ['X-Request-Id', 'r']));
+        const sent = method === 'HEAD' ? '' : String(answer.body);
+        const request = `${method} / HTTP/1.1\r\nHost: a\r\n\r\n`;
+        const read = await talk(own, [request], ends(`\r\n\r\n${sent}`));
+        const expected = await talk(nodes, [request], ends(`\r\n\r\n${sent}`));
+        expect(read).toContain(`Date: ${DATE}\r\n`);
+        expect(read.replace(/Date: .*/, 'Date:')).toBe(expected.replace(/Date: .*/, 'Date:'));
+      },
+    );
   }
 
   test('behaviour: a connection serves request after request, also those that came in one packet', async () => {
@@ -89,7 +92,7 @@ describe('over the wire', () => {
     expect(read.match(/answer \d;/g)).toEqual(['answer 1;', 'answer 2;', 'answer 3;']);
   });
 
-  test('behaviour: finish and close are told as of any answer, once', async () => {
+  test('behaviour: finish and close of an answer in one write are told as of any other, once', async () => {
     const told: string[] = [];
     const port = await serve((_, res) => {
       res.on('finish', () => told.push('finish')).on('close', () => told.push('close'));
@@ -121,7 +124,7 @@ describe('over the wire', () => {
   test.each<[string, string | Buffer]>([
     ['a body beyond one byte a character', 'x\u20ac'],
     ['a body of bytes', Buffer.from([0x78, 0xff])],
-  ])('behaviour: %s goes through node:http, though the response would take a text', async (_, body) => {
+  ])('behaviour: %s goes through node:http, though the response would take a text in one write', async (_, body) => {
     const port = await serve((_req, res) => {
       expect(takesOneWrite(res)).toBe(true);
       respond(res, { status: 200, headers: [], body }, false, [], writeBatch);
@@ -141,7 +144,7 @@ describe('what must not happen', () => {
     ['a character that would be cut down to a line feed', ['X-A', 'b\u010aX-B: c']],
     ['a colon in a name', ['X-A: b\r\nX', 'c']],
     ['no name', ['', 'c']],
-  ])('attack: %s is left to node:http, which refuses it', async (_, headers) => {
+  ])('attack: a header with %s is left to node:http, which refuses it', async (_, headers) => {
     expect(arePlain(headers)).toBe(false);
     let refused: unknown;
     const port = await serve((_req, res) => {
@@ -156,7 +159,7 @@ describe('what must not happen', () => {
     expect(refused).toBeInstanceOf(TypeError);
   });
 
-  test('attack: of two answers to one request the first that leaves is the only one', async () => {
+  test('attack: the first of two answers to one request to leave is the only one', async () => {
     const port = await serve((_, res) => {
       respond(res, { status: 402, headers: [], body: 'first;' }, false, [], writeBatch);
       respond(res, { status: 200, headers: [], body: 'second;' }, false, [], writeBatch);

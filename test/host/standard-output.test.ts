@@ -48,7 +48,7 @@ describe('a pipe', () => {
     return { output, state, turn: () => turns.splice(0).forEach((run) => run()) };
   }
 
-  test('behaviour: what does not fit waits, goes on where it stopped, and keeps its order', () => {
+  test('behaviour: a text that does not fit into a pipe waits, goes on where it stopped, and keeps its order', () => {
     const { output, state, turn } = pipe(3);
     output.write('ab');
     output.write('');
@@ -64,7 +64,7 @@ describe('a pipe', () => {
     expect([state.text, state.turns.length]).toEqual(['abcdefg', 0]);
   });
 
-  test('behaviour: what waits for a slow reader leaves in few writes, each of whole texts', () => {
+  test('behaviour: texts that wait for a slow reader leave in few writes, each of whole texts', () => {
     const { output, state, turn } = pipe(0);
     const texts = Array.from({ length: 50_000 }, (_, at) => `line ${at}\n`);
     for (const text of texts) output.write(text);
@@ -76,14 +76,14 @@ describe('a pipe', () => {
     expect([state.turns.length, state.text.endsWith('line 49999\n')]).toEqual([0, true]);
   });
 
-  test('behaviour: at the end of the process it is waited for while its reader reads', () => {
+  test('behaviour: at the end of the process a pipe is waited for while its reader reads', () => {
     const { output, state } = pipe(1);
     output.write('a'.repeat(1000));
     output.end();
     expect([state.text.length, state.slept]).toEqual([1000, 1000]);
   });
 
-  test('behaviour: a reader that is gone, or stands still, holds nothing up for ever', () => {
+  test('behaviour: a reader of a pipe that is gone, or stands still, holds nothing up for ever', () => {
     const still = pipe(0);
     still.output.write('a');
     still.state.still = true;

@@ -37,16 +37,16 @@ describe('auto', () => {
       undefined,
     ],
     ['more CPUs than workers may be', { parallelism: 128 }, 64, 'there are 64 at most', undefined],
-  ])('behaviour: %s', (_, given, count, because, oldSpaceMiB) => {
+  ])('behaviour: auto plans workers by the machine: %s', (_, given, count, because, oldSpaceMiB) => {
     expect(planWorkers('auto', machine(given))).toEqual({ count, because, oldSpaceMiB });
   });
 
-  test('behaviour: a number is that number, whatever the machine is', () => {
+  test('behaviour: a number of workers is that number, whatever the machine is', () => {
     const plan = planWorkers(5, machine({ parallelism: 1, quota: 0.5, memoryLimit: 1 }));
     expect(plan).toEqual({ count: 5, because: 'configured', oldSpaceMiB: undefined });
   });
 
-  test('behaviour: this machine has a CPU at least', () => {
+  test('behaviour: auto makes one worker at least on this machine', () => {
     expect(planWorkers('auto', thisMachine()).count).toBeGreaterThanOrEqual(1);
   });
 });
@@ -86,7 +86,7 @@ describe('the quota of control groups', () => {
     ['what is no number', { [SELF]: '0::/\n', [`${V2}/cpu.max`]: 'many of them\n' }, undefined],
     ['a period of nothing', { [SELF]: '0::/\n', [`${V2}/cpu.max`]: '100000 0\n' }, undefined],
     ['an empty file', { [SELF]: '0::/\n', [`${V2}/cpu.max`]: '' }, undefined],
-  ])('behaviour: %s', (_, files, quota) => {
+  ])('behaviour: the quota of control groups is read: %s', (_, files, quota) => {
     expect(readQuota((file) => files[file])).toBe(quota);
   });
 });

@@ -25,7 +25,7 @@ function stage() {
 
 const ignore = (): void => undefined;
 
-test('behaviour: nothing leaves before the turn ends, then all of it in the order given, and the turn is asked for once', () => {
+test('behaviour: writes of one turn leave at its end, all in the order given, and the turn is asked for once', () => {
   const { writeBatch, turns, written, socket, endTurn } = stage();
   const [a, b] = [socket('a'), socket('b')];
   writeBatch.write(a, '1', 'latin1', { onLeaving: () => void written.push('a leaves') });
@@ -39,7 +39,7 @@ test('behaviour: nothing leaves before the turn ends, then all of it in the orde
   expect(written.at(-1)).toBe('b 4');
 });
 
-test('behaviour: what is given while the box is emptied leaves with the next turn', () => {
+test('behaviour: a write given while the batch leaves goes with the next turn', () => {
   const { writeBatch, turns, written, socket, endTurn } = stage();
   const a = socket('a');
   writeBatch.write(a, '1', 'latin1', { onLeaving: () => writeBatch.write(a, '2', 'latin1') });
