@@ -23,7 +23,7 @@ describe('the count of the upstream', () => {
     expect(countFault(reached, { answers: 1000, underWay: 64 }) === undefined).toBe(holds);
   });
 
-  test('refuses: a single request where none may be forwarded', () => {
+  test('refuses: a single request at the upstream if none may be forwarded', () => {
     expect(countFault(0, undefined)).toBeUndefined();
     expect(countFault(1, undefined)).toContain('none may');
   });
@@ -38,7 +38,7 @@ describe('what wrk is told and what it says', () => {
     [{ requests: 10, us: 1, bytes: 100, status: 10, broken: 0 }, 402, 0],
     [{ requests: 10, us: 1, bytes: 100, status: 9, broken: 0 }, 402, 1],
     [{ requests: 0, us: 1, bytes: 0, status: 0, broken: 0 }, 200, 1],
-  ])('behaviour: %j with %d expected has %d faults', (summary, status, count) => {
+  ])('behaviour: the summary of wrk %j with %d expected has %d faults', (summary, status, count) => {
     expect(faultsOf(summary, { status, bytes: 10 })).toHaveLength(count);
   });
 
@@ -71,7 +71,7 @@ describe('answers read off a socket', () => {
     }
   });
 
-  test('refuses: bytes beyond an answer, and an answer without a length', () => {
+  test('refuses: bytes beyond an answer read off a socket, and an answer without a length', () => {
     expect(() => readStatus({ pending: undefined }, Buffer.from(`${ANSWER}!`))).toThrow('1 bytes too many');
     expect(() => readStatus({ pending: undefined }, Buffer.from('HTTP/1.1 200 OK\r\n\r\n'))).toThrow(
       'without a length',
@@ -79,7 +79,7 @@ describe('answers read off a socket', () => {
   });
 });
 
-test('behaviour: what bench/paid.ts prints is read by name: CPU, and what that is a second and core', () => {
+test('behaviour: lines that bench/paid.ts prints are read by name: CPU, and what that is a second and core', () => {
   const rows = readRows(
     '| request | CPU us, all threads (min-max) | main |\n|---|---:|---:|\n| paid GET, settled before the response | 500 (480-520) | 1 |\n| 402 | 25 | 1 |\n\n4 payments',
   );

@@ -51,7 +51,7 @@ const REPORT: Report = {
 };
 
 describe('medians, spreads and ratios', () => {
-  test('behaviour: the median is the middle value, or the mean of the two middle ones, whatever their order', () => {
+  test('behaviour: a median is the middle value, or the mean of the two middle ones, whatever their order', () => {
     expect(median([9, 1, 5])).toBe(5);
     expect(median([100, 2, 4, 3])).toBe(3.5);
     expect(median([7])).toBe(7);
@@ -83,7 +83,7 @@ describe('medians, spreads and ratios', () => {
     expect(ratio(twice, drifting, 'us')).toEqual({ median: 2, min: 2, max: 2, rounds: 3 });
   });
 
-  test('behaviour: rounds that one side lacks, and nothing to divide by, are left out of a ratio', () => {
+  test('behaviour: rounds that one side lacks, or with nothing to divide by, are left out of a ratio', () => {
     expect(ratio([{ us: 6 }, { us: 8 }], [{ us: 2 }], 'us')).toEqual({ median: 3, min: 3, max: 3, rounds: 1 });
     expect(ratio([{ us: 6 }], [{ us: 0 }], 'us')).toBeUndefined();
     expect(ratio([{ us: 6 }], [{ other: 1 }], 'us')).toBeUndefined();
@@ -101,7 +101,7 @@ describe('tables', () => {
     expect(table(['a', 'b'], [['x|y', '1']])).toBe('| a | b |\n| --- | ---: |\n| x\\|y | 1 |');
   });
 
-  test('behaviour: a section has a row for each contender, how cheap it is beside the references, and what was skipped', () => {
+  test('behaviour: a section of the report has a row for each contender, how cheap it is beside the references, and what was skipped', () => {
     const text = renderSection(SECTION);
     expect(text).toContain('## Free GET');
     expect(text).toContain('|  | CPU us | added | to nginx |');
@@ -112,7 +112,7 @@ describe('tables', () => {
     expect(text).toContain('A remark.');
   });
 
-  test('behaviour: two revisions are compared as new / old', () => {
+  test('behaviour: a report compares two revisions as new / old', () => {
     // 40/80, 40/60, 36/72.
     expect(renderSection(SECTION)).toContain('| Tollgate | 0.500 (0.500-0.667) | - |');
   });
@@ -126,7 +126,7 @@ describe('tables', () => {
     expect(text).toContain('- It shows little.');
   });
 
-  test('behaviour: the JSON holds every round beside medians, ratios and changes', () => {
+  test('behaviour: the JSON of a report holds every round beside medians, ratios and changes', () => {
     const read: unknown = JSON.parse(renderJson(REPORT));
     expect(read).toMatchObject({
       revision: 'abc1234',

@@ -35,7 +35,7 @@ describe('names', () => {
 });
 
 describe('the command line', () => {
-  test('behaviour: without flags everything is measured; --only keeps the order of the table', () => {
+  test('behaviour: the bench measures everything without flags; --only keeps the order of the table', () => {
     const all = readOptions([]);
     expect(all.ok && all.options.only).toEqual(NAMES);
     const some = readOptions(['--only', 'free', '--only', 'matcher', '--rounds', '7']);
@@ -43,7 +43,7 @@ describe('the command line', () => {
     expect(some.ok && some.options.plan.rounds).toBe(7);
   });
 
-  test('behaviour: beside other checkouts no peer takes part unless it is named', () => {
+  test('behaviour: a bench beside other checkouts has no peer unless it is named', () => {
     const wanted = (argv: readonly string[]): readonly string[] | undefined => {
       const read = readOptions(argv);
       if (!read.ok) throw new Error(read.problems.join());
@@ -62,7 +62,7 @@ describe('the command line', () => {
     [['--seconds', 'x'], '--seconds'],
     [['--routes', '10,0'], '--routes'],
     [['--fast'], '--fast'],
-  ])('refuses: %j', (argv, complaint) => {
+  ])('refuses: a bench with the flags %j', (argv, complaint) => {
     const read = readOptions(argv);
     expect(read.ok).toBe(false);
     expect(read.ok ? '' : read.problems.join('\n')).toContain(complaint);
@@ -88,14 +88,14 @@ describe.each([10, 1000].flatMap((count) => EDITIONS.map((edition) => ({ count, 
       expect(kindOf(`${freshPaidPath(count).prefix}2026/anything`)).toBe('route');
     });
 
-    test('behaviour: free paths meet none', () => {
+    test('behaviour: free paths meet no route', () => {
       const paths = [...freePaths(count, 200), `${FRESH_FREE.prefix}anything`, DOWNLOAD_PATH];
       expect(paths.filter((path) => kindOf(path) !== 'none')).toEqual([]);
     });
   },
 );
 
-test('behaviour: no id, no pattern and no price is in both editions', () => {
+test('behaviour: the two editions have no id, no pattern and no price in common', () => {
   const [first, second] = EDITIONS.map((edition) => makeRoutes(1000, edition));
   for (const key of ['id', 'pattern', 'amount'] as const) {
     const known = new Set(first?.map((route) => route[key]));

@@ -16,7 +16,7 @@ function contender(name: string, cpuUs: number, fault?: string): Contender & { r
 }
 
 describe('contenders of one name', () => {
-  test('behaviour: are all checked and measured in every round, and stand for one row', async () => {
+  test('behaviour: contenders of one name are all checked and measured in every round, and stand for one row', async () => {
     const [one, nginx, other] = [contender('Tollgate', 30), contender('nginx', 10), contender('Tollgate', 40)];
     const joined = together([one, nginx, other]);
     expect(joined.map(({ name }) => name)).toEqual(['Tollgate', 'nginx']);
@@ -26,7 +26,7 @@ describe('contenders of one name', () => {
     expect([one.seen, nginx.seen, other.seen]).toEqual([['check', '2 s'], ['2 s'], ['check', '2 s']]);
   });
 
-  test('behaviour: one fault is the fault of the row', async () => {
+  test('behaviour: a fault of one of several contenders of a name is the fault of their row', async () => {
     const [joined] = together([contender('Tollgate', 30), contender('Tollgate', 40, 'answered 500')]);
     expect((await joined?.measure(1))?.faults).toEqual(['answered 500']);
   });

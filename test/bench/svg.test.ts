@@ -28,34 +28,34 @@ function widths(svg: string): number[] {
 describe('bars of a section', () => {
   const svg = plotSection(SECTION, 'a machine') ?? '';
 
-  test('behaviour: bars are as long as their medians, from zero', () => {
+  test('behaviour: bars of a section are as long as their medians, from zero', () => {
     const [nginx = 0, tollgate = 0, third = 0] = widths(svg);
     expect(tollgate / nginx).toBeCloseTo(2, 2);
     expect(third / nginx).toBeCloseTo(1.5, 2);
   });
 
-  test('behaviour: every bar has its name and its number with the spread; what was not measured has none', () => {
+  test('behaviour: every bar has its name and its number with the spread; a row that was not measured has no bar', () => {
     expect(svg).toContain('Tollgate, 10 routes</text>');
     expect(svg).toContain('>40.0 (35.0-50.0)</text>');
     expect(svg).not.toContain('nothing');
     expect(widths(svg)).toHaveLength(3);
   });
 
-  test('behaviour: Tollgate stands out among its peers', () => {
+  test('behaviour: the bar of Tollgate stands out among its peers', () => {
     expect([...svg.matchAll(/<rect class="(\w+)"/g)].map(([, kind]) => kind)).toEqual(['peer', 'own', 'peer']);
   });
 
-  test('behaviour: names cannot break the file', () => {
+  test('behaviour: names cannot break the file of a plot', () => {
     expect(svg).not.toContain('<script>');
     expect(svg).toContain('&lt;script&gt;&amp;&quot;');
   });
 
-  test('behaviour: it can be read on dark ground too', () => {
+  test('behaviour: a plot can be read on dark ground too', () => {
     expect(svg).toContain('prefers-color-scheme: dark');
     expect(svg).not.toMatch(/<rect[^>]*(width="960"|width="100%")/);
   });
 
-  test('behaviour: of nothing there is no plot', () => {
+  test('behaviour: a section without rows has no plot', () => {
     expect(plotSection({ ...SECTION, rows: [] }, '')).toBeUndefined();
   });
 });
@@ -70,7 +70,7 @@ describe('the table as bars', () => {
     rounds: 1,
   });
 
-  test('behaviour: a bar is as long as what was measured is of what must be, cut off where it runs away', () => {
+  test('behaviour: a bar of the table is as long as what was measured is of what must be, cut off if it runs away', () => {
     const svg = plotTable(
       [verdict(first, at(first.must)), verdict(second, at(second.must / 2)), verdict(third, at(third.must * 100))],
       '',
@@ -82,7 +82,7 @@ describe('the table as bars', () => {
     expect([...svg.matchAll(/<rect class="(\w+)"/g)].map(([, kind]) => kind)).toEqual(['must', 'missed', 'aim']);
   });
 
-  test('behaviour: what was not measured has no bar and says so', () => {
+  test('behaviour: a row of the table that was not measured has no bar and says so', () => {
     const svg = plotTable([verdict(first, undefined)], '');
     expect(widths(svg)).toEqual([]);
     expect(svg).toContain('not measured');

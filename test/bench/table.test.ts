@@ -50,7 +50,7 @@ describe('what is compared with what', () => {
     });
   });
 
-  test('behaviour: what is added is compared the other way round: less is better', () => {
+  test('behaviour: added latency is compared the other way round: less is better', () => {
     const latency = section('latency', [
       row(NGINX, 'addedUs', [50, 50]),
       row(tollgateName(10_000), 'addedUs', [100, 150]),
@@ -58,7 +58,7 @@ describe('what is compared with what', () => {
     expect(measured([latency])).toEqual({ 'p50 added at 2,000/s, to nginx': [2.5, 'must'] });
   });
 
-  test('behaviour: one round in which nginx added next to nothing does not decide what is added', () => {
+  test('behaviour: one round in which nginx added next to nothing does not decide the row of added latency', () => {
     const latency = section('latency', [
       row(NGINX, 'addedUs', [50, -3, 60]),
       row(tollgateName(10_000), 'addedUs', [100, 120, 110]),
@@ -78,7 +78,7 @@ describe('what is compared with what', () => {
     expect(measured([demands])['402, share of a constant node:http']).toEqual([0.8, 'must']);
   });
 
-  test('behaviour: figures without a peer are read as they are, nanoseconds as microseconds', () => {
+  test('behaviour: figures of the table without a peer are read as they are, nanoseconds as microseconds', () => {
     const found = measured([
       section('matcher', [{ name: '100000 routes', rounds: [{ hotNs: 300, freshNs: 2001 }] }]),
       section('change', [row(changingName(100_000), 'maxMs', [9])]),
@@ -97,18 +97,18 @@ describe('what is compared with what', () => {
     });
   });
 
-  test('refuses: other numbers of routes than the table is about', () => {
+  test('refuses: results with other numbers of routes than the table is about', () => {
     const free = section('free', [row(NGINX, 'cpuUs', [10]), row(tollgateName(1000), 'cpuUs', [10])]);
     expect(judge([free]).map(({ standing }) => standing)).toEqual(['not measured', 'not measured']);
   });
 
-  test('behaviour: rows of scenarios that did not run are left out, and every row has a scenario', () => {
+  test('behaviour: rows of the table whose scenarios did not run are left out, and every row has a scenario', () => {
     expect(judge([])).toEqual([]);
     const names = new Set(SCENARIOS.map(({ name }) => name));
     expect(GOALS.filter((each) => !names.has(each.section))).toEqual([]);
   });
 
-  test('behaviour: what is aimed at is never less than what must be', () => {
+  test('behaviour: the aim of a row is never less than what must be', () => {
     expect(
       GOALS.filter(({ better, must, aim }) => (better === 'more' ? aim < must : aim > must)).map(({ what }) => what),
     ).toEqual([]);
@@ -131,11 +131,11 @@ describe('when a row counts as met', () => {
     ['download of 10 MB, CPU to nginx', 1.3, 'must'],
     ['download of 10 MB, CPU to nginx', 1.3001, 'missed'],
     ['download of 10 MB, CPU to nginx', 1, 'aim'],
-  ])('behaviour: %s of %f is: %s', (what, value, standing) => {
+  ])('behaviour: the row %s with %f is: %s', (what, value, standing) => {
     expect(verdict(goal(what), spread(value)).standing).toBe(standing);
   });
 
-  test('behaviour: the scale has 1 where the row must be, whichever way is better', () => {
+  test('behaviour: the scale of a row is 1 at what must be, whichever way is better', () => {
     expect(verdict(goal('free GET, share of nginx'), spread(0.56))).toMatchObject({
       score: 2,
       aimScore: 0.45 / 0.28,
@@ -146,7 +146,7 @@ describe('when a row counts as met', () => {
     });
   });
 
-  test('refuses: what was not measured, or is not a number, is never met', () => {
+  test('refuses: to count a row as met that was not measured, or is not a number', () => {
     expect(verdict(goal('resident, idle'), undefined).standing).toBe('not measured');
     expect(verdict(goal('resident, idle'), spread(Number.NaN)).standing).toBe('not measured');
   });
