@@ -69,7 +69,7 @@ function house() {
   };
 }
 
-test('behaviour: one that lived is replaced at once, one that died young after 1, 2, 4 ... 30 s', async () => {
+test('behaviour: a worker that lived is replaced at once, one that died young after 1, 2, 4 ... 30 s', async () => {
   const { started, forked, last, pass } = house();
   last().report({ kind: 'ready' });
   await started;
@@ -92,7 +92,7 @@ test('behaviour: one that lived is replaced at once, one that died young after 1
   expect(forked.length).toBe(before + 1);
 });
 
-test('behaviour: one that is silent for 30 s is killed, but not for a time in which nothing went round here', async () => {
+test('behaviour: a worker that is silent for 30 s is killed, but not for a time in which the supervisor stood still', async () => {
   const { started, deaths, last, pass, jump } = house();
   last().report({ kind: 'ready' });
   await started;
@@ -110,7 +110,7 @@ test.each([
   ['exit', [1, null], 'exit'],
   ['a signal', [null, 'SIGKILL'], 'signal'],
   ['a heap that is full', [null, 'SIGABRT'], 'memory'],
-] as const)('behaviour: ended by %s, and is counted so', async (_name, [code, signal], reason) => {
+] as const)('behaviour: a worker that is ended by %s is counted so', async (_name, [code, signal], reason) => {
   const { started, deaths, last } = house();
   last().report({ kind: 'ready' });
   await started;

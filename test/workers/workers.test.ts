@@ -116,7 +116,7 @@ test('behaviour: each worker gets about as many connections, also after one of t
   for (const load of loads) expect(Math.abs(load - 35)).toBeLessThanOrEqual(15);
 });
 
-test('behaviour: of 12 kills of a loaded worker no connection is left hanging, and nobody else notices', async () => {
+test('behaviour: 12 kills of a loaded worker leave no connection hanging, and nobody else notices', async () => {
   const { port, supervisor, deaths } = await open(2, 'x', { youngMs: 0 });
   const over = new AbortController();
   let begun = 0;
