@@ -26,18 +26,18 @@ describe.each<[string, Way['by']]>([
     (wanted) => [wanted.name, wanted] as const,
   );
 
-  it.each(cases)('attack: %s', async (_name, wanted) => {
+  it.each(cases)('attack: an upstream that answers with %s harms nobody', async (_name, wanted) => {
     await runAnswerCase(lab, wanted, { by, cut: [] });
   });
 
-  it.each(cases)('attack: %s, byte by byte', async (_name, wanted) => {
+  it.each(cases)('attack: an upstream that answers with %s, byte by byte, harms nobody', async (_name, wanted) => {
     const { length } = wanted.answer;
     const pieces = Array.from({ length: 60 }, (__, i) => Math.floor((length * (i + 1)) / 61));
     await runAnswerCase(lab, wanted, { by, cut: length <= TRICKLED_BYTES ? 'everywhere' : pieces });
   });
 
   it.runIf(by !== 'http10' || LONG).each(cases)(
-    'attack: %s, cut in two',
+    'attack: an upstream that answers with %s, cut in two, harms nobody',
     async (_name, wanted) => {
       const stray = wanted.stray?.length ?? 0;
       const places = cuts(wanted.answer.length + stray, 0, 12);

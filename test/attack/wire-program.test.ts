@@ -21,10 +21,10 @@ describe.each<[string, string | undefined]>([
     await program?.stop();
   });
 
-  it.skipIf(installed)('is installed by npm run test:node24', () => undefined);
+  it.skipIf(installed)('the program is installed by npm run test:node24', () => undefined);
 
   describe.each(installed ? WAYS : [])('%s', (how) => {
-    it.each(casesFor(how))('attack: %s', async (_, wire) => {
+    it.each(casesFor(how))('attack: a client that sends %s harms nobody', async (_, wire) => {
       if (wire.broken === true) broken++;
       if (program !== undefined) await runWireCase(program.front, wire, how);
     });

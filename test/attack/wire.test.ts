@@ -29,14 +29,14 @@ describe('forwarding', () => {
   });
 
   describe.each(WAYS)('%s', (how) => {
-    it.each(casesFor(how))('attack: %s', async (_, wire) => {
+    it.each(casesFor(how))('attack: a client that sends %s harms nobody', async (_, wire) => {
       if (wire.broken === true) broken++;
       await runWireCase(front, wire, how);
     });
   });
 
   it.each(casesFor('whole'))(
-    'attack: %s, cut in two',
+    'attack: a client that sends %s, cut in two, harms nobody',
     async (_, wire) => {
       const places = cuts(wire.send.length, 0, 5);
       if (wire.broken === true) broken += places.length;
@@ -110,7 +110,7 @@ describe('in front of node:http', () => {
   });
 
   describe.each(['whole', 'in front'] as const)('%s', (how) => {
-    it.each(casesFor(how))('attack: %s', async (_, wire) => {
+    it.each(casesFor(how))('attack: a client that sends %s harms nobody', async (_, wire) => {
       if (wire.broken === true) broken++;
       await runWireCase(front, wire, how);
     });

@@ -12,13 +12,13 @@ const whole = Array.from({ length: 40 }, (_, size) =>
 const characters = 'Aa0+/=-_.,:% \t\r\n\0~\u007f\u0080\u00ff\u00bd\u0141\u2028\ud800'.split('');
 
 describe('decodeBase64', () => {
-  it.each(whole.map((bytes) => [bytes.length, bytes] as const))('reads %i bytes', (_, bytes) => {
+  it.each(whole.map((bytes) => [bytes.length, bytes] as const))('base64 of %i bytes is read', (_, bytes) => {
     const padded = bytes.toString('base64');
     expect(decodeBase64(padded)).toEqual(bytes);
     expect(decodeBase64(padded.replace(/=+$/, ''))).toEqual(bytes);
   });
 
-  it('takes what the expression takes and nothing else: one character replaced, put in, or taken out', () => {
+  it('base64 is read if the expression takes it, and only then: one character replaced, put in, or taken out', () => {
     for (const bytes of whole.slice(0, 12)) {
       const text = bytes.toString('base64');
       for (let at = 0; at <= text.length; at++) {
@@ -31,7 +31,7 @@ describe('decodeBase64', () => {
     }
   });
 
-  it('takes what the expression takes and nothing else: every text of four characters', () => {
+  it('base64 is read if the expression takes it, and only then: every text of four characters', () => {
     const few = 'Az9+=-\u00ff '.split('');
     for (const a of few)
       for (const b of few)
@@ -43,7 +43,7 @@ describe('decodeBase64', () => {
   });
 
   it.each(['', '=', '==', '====', 'A', 'AA=', 'AAAAA', 'A===', 'AA=A', 'AAAA=', 'AAAA====', 'AAA=AAA='])(
-    'refuses "%s"',
+    'base64 of "%s" is refused',
     (text) => {
       expect(decodeBase64(text)).toBeUndefined();
     },

@@ -217,19 +217,19 @@ describe('towards the upstream', () => {
     'X-Script-Name',
     'X-Waws-Unencoded-Url',
     'X-Envoy-Original-Path',
-  ])('attack: %s never crosses, not even from a trusted peer', async (name) => {
+  ])('attack: the header %s never crosses, not even from a trusted peer', async (name) => {
     expect(hasAny(await crossing(`${GET}\r\n${name}: /v1/export`, { trusted: true }), '/v1/export')).toBe(false);
   });
 
   it.each(['X-Url', 'X-Path', 'X-Original-Name', 'X-Uri-Scheme', 'X-Pathway', 'Base-Url', 'X-Real-Name'])(
-    "behaviour: %s, which may be the application's own, crosses",
+    "behaviour: the header %s, which may be the application's own, crosses",
     async (name) => {
       expect(headerOf(await crossing(`${GET}\r\n${name}: a`), name)).toBe('a');
     },
   );
 
   it.each(['X-HTTP-Method', 'X-HTTP-Method-Override', 'X-Method-Override'])(
-    'attack: %s crosses only if no route protects the path',
+    'attack: the header %s crosses only if no route protects the path',
     async (name) => {
       expect(headerOf(await crossing(`${GET}\r\n${name}: DELETE`, { protectedPath: true }), name)).toBeUndefined();
       expect(headerOf(await crossing(`${GET}\r\n${name}: DELETE`, { protectedPath: false }), name)).toBe('DELETE');
@@ -237,7 +237,7 @@ describe('towards the upstream', () => {
   );
 
   it.each(['PAYMENT-SIGNATURE', 'X-PAYMENT', 'PAYMENT-RESPONSE', 'Payment-Anything'])(
-    'refuses: %s, unless the operator passes payments on',
+    'refuses: the header %s, unless the operator passes payments on',
     async (name) => {
       expect(headerOf(await crossing(`${GET}\r\n${name}: x`), name)).toBeUndefined();
       expect(headerOf(await crossing(`${GET}\r\n${name}: x`, { passPaymentHeaders: true }), name)).toBe('x');
@@ -341,7 +341,7 @@ describe('inspectInbound', () => {
     ],
     ['HTTP/2.0', 'GET / HTTP/2.0\r\nHost: a\r\n\r\n', 'http_version_unsupported'],
     ['HTTP/0.9', 'GET /\r\n\r\n', 'http_version_unsupported'],
-  ])('refuses what a paywall must not accept: %s', async (_, bytes, code) => {
+  ])('refuses: a request that a paywall must not accept: %s', async (_, bytes, code) => {
     const server = createServer({ requireHostHeader: false }, (req, res) =>
       res.end(inspectInbound(req)?.code ?? 'fine'),
     );
@@ -455,7 +455,7 @@ describe('towards the client', () => {
     'Edge-Control',
     'Surrogate-Control',
     'Expires',
-  ])('attack: %s cannot make a cache keep a paid answer', (name) => {
+  ])('attack: the header %s cannot make a cache keep a paid answer', (name) => {
     expect(valueOf(PAID, [name, 'max-age=60', 'Cache-Control', 'private'], name)).toBeUndefined();
     expect(valueOf(FACTS, [name, 'max-age=60'], name)).toBe('max-age=60');
   });

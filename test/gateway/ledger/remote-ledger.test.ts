@@ -224,7 +224,7 @@ describe('a registry that is away', () => {
   test.each([
     ['no key of scope ledger', SDK_KEY, /403.*scope ledger/],
     ['a key of nobody', 'x'.repeat(20), /401.*scope ledger/],
-  ])('refuses: %s, and says what to do', async (_what, key, message) => {
+  ])('refuses: a call of the ledger with %s, and says what to do', async (_what, key, message) => {
     await expect(ledgerAt(`http://127.0.0.1:${kit.port}`, {}, key).find(claimOf(1).payment)).rejects.toThrow(message);
   });
 });
@@ -266,7 +266,7 @@ describe('an answer that is not to be believed', () => {
     ]),
   ];
 
-  test.each(claims)('attack: %s as the answer to a claim', async (_what, answer) => {
+  test.each(claims)('attack: the ledger does not believe %s as the answer to a claim', async (_what, answer) => {
     let calls = 0;
     const ledger = await remote(async () => {
       calls++;
@@ -278,7 +278,7 @@ describe('an answer that is not to be believed', () => {
     expect(calls).toBe(1);
   });
 
-  test('attack: an answer about another charge, to whatever is asked', async () => {
+  test('attack: the ledger does not believe an answer about another charge, whatever is asked', async () => {
     const other = { ...wire({ id: 'chg_other', payment: { ...what.payment, payer: address(9) } }) };
     const found = await remote(async () => json({ data: [other] }));
     await expect(found.find(what.payment)).rejects.toThrow(/another charge/);

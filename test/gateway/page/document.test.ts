@@ -153,7 +153,7 @@ describe('what it says', () => {
     expect(dataOf(body).ways[0]?.explorer).toBeUndefined();
   });
 
-  test('behaviour: the page says that money is charged when the receiver settles it', () => {
+  test('behaviour: the page says when money is charged, as the receiver settles', () => {
     expect(show(offerOf(BASE_SEPOLIA)).body).toContain('when the service begins to answer with success');
     expect(show(offerOf(receiverOf({ settle: 'before_forward' }))).body).toContain('The money moves first');
   });

@@ -15,12 +15,12 @@ const numbers = (from: number, to: number): number[] => Array.from({ length: to 
 describe('createSeenPayments', () => {
   const CAPACITY = 1000;
 
-  it('has seen nothing at first', () => {
+  it('no payment is seen at first', () => {
     const seen = createSeenPayments(CAPACITY);
     expect(numbers(0, 100).filter((number) => seen.has(payment(number)))).toEqual([]);
   });
 
-  it('remembers everything of the generation that it fills and of the one before, and nothing older', () => {
+  it('payments of the generation being filled and of the one before are seen, and none older', () => {
     const seen = createSeenPayments(CAPACITY);
     for (const number of numbers(0, 2 * CAPACITY)) seen.add(payment(number));
     expect(numbers(0, 2 * CAPACITY).filter((number) => !seen.has(payment(number)))).toEqual([]);
@@ -29,14 +29,14 @@ describe('createSeenPayments', () => {
     expect(numbers(0, CAPACITY).filter((number) => seen.has(payment(number))).length).toBeLessThan(CAPACITY / 100);
   });
 
-  it('takes few unseen payments for seen ones', () => {
+  it('few unseen payments are taken for seen ones', () => {
     const seen = createSeenPayments(CAPACITY);
     for (const number of numbers(0, 2 * CAPACITY)) seen.add(payment(number));
     const mistaken = numbers(1_000_000, 1_050_000).filter((number) => seen.has(payment(number)));
     expect(mistaken.length).toBeLessThan(50_000 * 0.01);
   });
 
-  it('tells nonces apart by each of their first four parts', () => {
+  it('nonces are told apart by each of their first four parts', () => {
     const seen = createSeenPayments(CAPACITY);
     const nonce = payment(1).unique;
     seen.add(payment(1));
@@ -48,7 +48,7 @@ describe('createSeenPayments', () => {
   });
 
   it.each(['', '0x', `0x${'AB'.repeat(32)}`, 'ab'.repeat(33), `0x${'zz'.repeat(32)}`])(
-    'says of a nonce that is not canonical that it may have been seen: "%s"',
+    'a nonce that is not canonical may always have been seen: "%s"',
     (nonce) => {
       const seen = createSeenPayments(CAPACITY);
       seen.add({ ...payment(1), unique: nonce });

@@ -196,7 +196,7 @@ describe('a call that is not taken', () => {
     expect(calls.filter((call) => call === 'verify:skipped')).toHaveLength(2);
   });
 
-  test('attack: a Retry-After of a day keeps a facilitator alone for 30 seconds', async () => {
+  test('attack: a Retry-After of a day leaves a facilitator alone for 30 seconds, not longer', async () => {
     const time = fakeTime();
     const plain = await startPlain();
     plain.answer = (_, res) => {

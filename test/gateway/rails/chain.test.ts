@@ -338,7 +338,7 @@ describe('what is looked through', () => {
     expect(timeOf(from)).toBeLessThanOrEqual(CLAIMED_AT - 600n);
   });
 
-  test('behaviour: a search asks for ranges of 1,000 blocks, at most 8 calls a look; the next look goes on from the last block', async () => {
+  test('behaviour: a search asks for ranges of 1,000 blocks, at most 8 calls a look; the next look goes on where the last one stopped', async () => {
     const long = { ...CHARGE, deadline: CLAIMED_AT + 86_400n };
     const target = blockAt(40_000, 36_000);
     const found = { ...USED, blockNumber: hex(target) };

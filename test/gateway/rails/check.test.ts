@@ -51,7 +51,7 @@ test('behaviour: a member of extra that a client leaves out is not compared', ()
   }
 });
 
-describe('attack: one field tampered with', () => {
+describe('one field tampered with', () => {
   test.each<[string, Parameters<typeof readV2>[0], string]>([
     ['scheme', { accepted: { scheme: 'upto' } }, 'invalid_scheme'],
     ['amount, less', { accepted: { amount: '1' } }, 'invalid_amount'],
@@ -82,7 +82,7 @@ describe('attack: one field tampered with', () => {
       { authorization: { value: '0' } },
       'invalid_exact_evm_payload_authorization_value_mismatch',
     ],
-  ])('v2: %s', (_, changes, reason) => {
+  ])('attack: a payment of v2 whose %s was tampered with is refused', (_, changes, reason) => {
     expect(check(readV2(changes))).toBe(reason);
   });
 
@@ -90,11 +90,11 @@ describe('attack: one field tampered with', () => {
     ['scheme', { scheme: 'upto' }, 'invalid_scheme'],
     ['signed recipient', { authorization: { to: ELSEWHERE } }, 'invalid_exact_evm_recipient_mismatch'],
     ['signed value', { authorization: { value: '1' } }, 'invalid_exact_evm_payload_authorization_value_mismatch'],
-  ])('v1: %s', (_, changes, reason) => {
+  ])('attack: a payment of v1 whose %s was tampered with is refused', (_, changes, reason) => {
     expect(check(readV1(changes))).toBe(reason);
   });
 
-  test('terms of another receiver', () => {
+  test('attack: a payment by the terms of another receiver is refused', () => {
     expect(check(readV2(), makeOffer({ payTo: ELSEWHERE }))).toBe('invalid_exact_evm_recipient_mismatch');
     expect(check(readV2(), makeOffer({}, PRICE + 1n))).toBe('invalid_amount');
   });

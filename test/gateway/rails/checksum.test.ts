@@ -12,7 +12,7 @@ test.each([
   '0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb',
   '0x52908400098527886E0F7030069857D2E4169EE7',
   '0xde709f2102306220921060314715629080e2fb77',
-])('behaviour: %s is right', (address) => expect(hasWrongChecksum(address)).toBe(false));
+])('behaviour: the address %s is right', (address) => expect(hasWrongChecksum(address)).toBe(false));
 
 test('behaviour: a thousand addresses are right as viem writes them, in one case, and wrong with one letter turned', () => {
   for (let round = 0; round < 1000; round++) {

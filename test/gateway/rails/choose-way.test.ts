@@ -83,16 +83,16 @@ describe('version 2', () => {
   });
 });
 
-describe('attack: a mixture of two ways', () => {
-  test('a transaction in a way of EVM', () => {
+describe('a mixture of two ways', () => {
+  test('attack: a transaction in a way of EVM is refused', () => {
     expect(read(SEPOLIA, {}, { transaction: 'AQAB' })).toEqual(mismatch('a payment of the kind of eip155:84532'));
   });
 
-  test('an authorization in a way of Solana', () => {
+  test('attack: an authorization in a way of Solana is refused', () => {
     expect(read(SOLANA)).toEqual(mismatch(`a payment of the kind of ${SVM_NETWORK}`));
   });
 
-  test('an authorization in a network of Solana that is not offered', () => {
+  test('attack: an authorization in a network of Solana that is not offered is refused', () => {
     expect(read(SOLANA, {}, SIGNED, [SEPOLIA.way])).toEqual(mismatch(`network ${SVM_NETWORK} is not offered`));
   });
 

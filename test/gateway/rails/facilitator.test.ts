@@ -611,7 +611,7 @@ describe('time', () => {
     ['verify', 5000],
     ['settle', 15_000],
   ] as const)(
-    'behaviour: %s has the time that the receiver gives, for all its calls together',
+    'behaviour: a call to %s has the time that the receiver gives, for everything',
     async (operation, limitMs) => {
       const time = fakeTime();
       const arrived = Promise.withResolvers<void>();

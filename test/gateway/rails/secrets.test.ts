@@ -91,8 +91,8 @@ const readings = (text: string): string =>
     .join('\n')
     .toLowerCase();
 
-describe.each(ACCOUNTS)('attack: %s that a facilitator repeats is not shown', (_, account, header) => {
-  test.each(SPELLINGS)('%s', async (_spelling, spell) => {
+describe.each(ACCOUNTS)('%s that a facilitator repeats is not shown', (_, account, header) => {
+  test.each(SPELLINGS)('attack: a secret that a facilitator repeats %s is not shown', async (_spelling, spell) => {
     const seen = new Set<string>();
     const said = await everythingSaid(account, (req, res) => {
       const sent = String(req.headers[header]).replace(/^Bearer /, '');

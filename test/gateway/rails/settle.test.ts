@@ -149,12 +149,12 @@ describe('verify and settle', () => {
     ['another token', { asset: '0x2222222222222222222222222222222222222222' }],
     ['another EIP-712 name', { name: 'USD Coin' }],
     ['another EIP-712 version', { version: '1' }],
-  ])('attack: a signature for %s', async (_, wanted) => {
+  ])('attack: a payment is refused if its signature is for %s', async (_, wanted) => {
     const presented = await present(rail, payer, offer, wanted);
     expect(await rail.verify(presented, offer)).toEqual({ kind: 'refused', reason: 'invalid_exact_evm_signature' });
   });
 
-  test('attack: a signature over less, with the amount written up', async () => {
+  test('attack: a payment is refused if its signature is over less, with the amount written up', async () => {
     const signed = await payer.authorize({ to: PAY_TO, value: 1n });
     const authorization = { ...signed.authorization, value: PRICE.toString() };
     const presented = { ...(await present(rail, payer, offer)), payload: { ...signed, authorization } };

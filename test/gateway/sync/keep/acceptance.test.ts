@@ -141,7 +141,7 @@ describe('polls over time, empty_after being 300 s', () => {
     ).toMatchObject({ kind: 'hold', holding: { agreedMs: 0 } });
   });
 
-  test('behaviour: polls of another registry that goes on changing its routes count as one registry', () => {
+  test('behaviour: another registry that goes on changing its routes counts as one registry', () => {
     const steps = [
       [0, 1],
       [100, 2],
