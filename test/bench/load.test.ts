@@ -19,7 +19,7 @@ describe('the count of the upstream', () => {
     [1064, true],
     [999, false],
     [1065, false],
-  ])('behaviour: %d requests for 1,000 answers and 64 under way: %s', (reached, holds) => {
+  ])('behaviour: the upstream’s count of %d requests fits 1,000 answers and 64 under way: %s', (reached, holds) => {
     expect(countFault(reached, { answers: 1000, underWay: 64 }) === undefined).toBe(holds);
   });
 

@@ -104,7 +104,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
     });
   });
 
-  test('behaviour: a stamp is new with every write, so that a repeated revision is no repeated set', async () => {
+  test('behaviour: the stamp of a set is new with every write, so that a repeated revision is no repeated set', async () => {
     const stamps: string[] = [];
     for (const pattern of ['/a', '/b', '/c']) stamps.push((await write([insert(route(`GET ${pattern}`))])).head.stamp);
     expect(new Set(stamps).size).toBe(3);

@@ -172,24 +172,27 @@ describe.each(Object.entries(PLACES))('%s', (_place, ask) => {
         body: body === undefined ? undefined : {},
       });
 
-    test.each(Object.entries(CREDENTIALS))('attack: %s', async (credential, held) => {
-      const headers = (await held.headers()) ?? {};
-      if (who === 'anyone' || held.may.includes(who)) {
-        // Let in, an empty body and an unknown id are what is wrong with it.
-        const expected = body !== undefined && !path.includes('{id}') ? 422 : (await open(await right(who))).status;
-        expect((await open(headers)).status).toBe(expected);
-        expect([200, 400, 404, 422]).toContain(expected);
-        return;
-      }
-      const [status, code] = refusal(credential, held, auth);
-      for (const target of [path.replace('{id}', routeId), `${path.replace('{id}', routeId)}/`]) {
-        const reply = await ask(method, target, { headers, body });
-        expect([reply.status, reply.json.code]).toEqual([status, code]);
-        const challenge = status === 400 ? undefined : expect.stringMatching(/^Bearer realm="(dashboard|sdk)"/);
-        expect(reply.headers['www-authenticate']).toEqual(challenge);
-        if (method === 'GET') expect((await ask('HEAD', target, { headers })).status).toBe(status);
-      }
-    });
+    test.each(Object.entries(CREDENTIALS))(
+      'attack: an endpoint lets in by %s whom it is for and nobody else',
+      async (credential, held) => {
+        const headers = (await held.headers()) ?? {};
+        if (who === 'anyone' || held.may.includes(who)) {
+          // Let in, an empty body and an unknown id are what is wrong with it.
+          const expected = body !== undefined && !path.includes('{id}') ? 422 : (await open(await right(who))).status;
+          expect((await open(headers)).status).toBe(expected);
+          expect([200, 400, 404, 422]).toContain(expected);
+          return;
+        }
+        const [status, code] = refusal(credential, held, auth);
+        for (const target of [path.replace('{id}', routeId), `${path.replace('{id}', routeId)}/`]) {
+          const reply = await ask(method, target, { headers, body });
+          expect([reply.status, reply.json.code]).toEqual([status, code]);
+          const challenge = status === 400 ? undefined : expect.stringMatching(/^Bearer realm="(dashboard|sdk)"/);
+          expect(reply.headers['www-authenticate']).toEqual(challenge);
+          if (method === 'GET') expect((await ask('HEAD', target, { headers })).status).toBe(status);
+        }
+      },
+    );
   });
 
   test('attack: whoever was refused has changed nothing', async () => {

@@ -102,7 +102,7 @@ const UNUSABLE: readonly unknown[] = [
 
 describe('takes', () => {
   for (const [schema, taken, refused] of CASES) {
-    test(`behaviour: ${JSON.stringify(schema)}, as the reference has it`, () => {
+    test(`behaviour: the schema ${JSON.stringify(schema)} takes what the reference takes`, () => {
       expect(taken.filter((value) => !takes(schema, value))).toEqual([]);
       expect(refused.filter((value) => takes(schema, value))).toEqual([]);
       if (typeof schema === 'boolean') return;

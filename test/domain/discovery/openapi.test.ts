@@ -199,7 +199,7 @@ describe('schemas', () => {
     expect(descriptionOf(text).remarks).toEqual([]);
   });
 
-  test('behaviour: in 3.1 members beside a reference are read, in 3.0 they are not', () => {
+  test('behaviour: members beside a reference are read in OpenAPI 3.1, and not in 3.0', () => {
     const of = (version: string): string =>
       `${answers('{ $ref: "#/components/schemas/A", title: B }', '1', version)}components: { schemas: { A: { type: integer } } }\n`;
     expect(schemaOfAnswer(shown(of('3.0.3')))).toEqual({ type: 'integer' });

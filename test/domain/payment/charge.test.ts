@@ -131,22 +131,28 @@ describe('one event', () => {
     expect(read(table).states).toEqual(Object.keys(IN_STATE));
   });
 
-  test.each(read(TABLE).cases)('behaviour: %s in %s is %s', (event, state, end) => {
+  test.each(read(TABLE).cases)('behaviour: a charge after %s in %s is %s', (event, state, end) => {
     const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'me' }, NOW + 1);
     expect(moved.ok ? moved.charge.state : moved.because).toBe(end);
   });
 
-  test.each(read(TABLE).cases)('refuses: %s in %s by somebody else while the lease runs', (event, state) => {
-    const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'you' }, NOW + 1);
-    // An operator's word is about what nobody works on, and what a look searched is kept beside who works on it.
-    const isKept = `${event} ${state}`;
-    expect(moved.ok).toBe(['operator_settled failed', 'refunded delivered', 'looked settling'].includes(isKept));
-  });
+  test.each(read(TABLE).cases)(
+    'refuses: a change of a charge, %s in %s, by somebody else while the lease runs',
+    (event, state) => {
+      const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'you' }, NOW + 1);
+      // An operator's word is about what nobody works on, and what a look searched is kept beside who works on it.
+      const isKept = `${event} ${state}`;
+      expect(moved.ok).toBe(['operator_settled failed', 'refunded delivered', 'looked settling'].includes(isKept));
+    },
+  );
 
-  test.each(read(OTHERS).cases)('behaviour: %s in %s by somebody else after its lease is %s', (event, state, end) => {
-    const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'you' }, NOW + LEASE);
-    expect(moved.ok ? moved.charge.state : moved.because).toBe(end);
-  });
+  test.each(read(OTHERS).cases)(
+    'behaviour: a charge after %s in %s by somebody else after its lease is %s',
+    (event, state, end) => {
+      const moved = transition(IN_STATE[state], EVENTS[event]!, { owner: 'you' }, NOW + LEASE);
+      expect(moved.ok ? moved.charge.state : moved.because).toBe(end);
+    },
+  );
 
   test('behaviour: the reason of a charge is cut, and is text', () => {
     const { reason } = after([{ kind: 'released', reason: `${'x'.repeat(199)}\u{1f600}` }]);
@@ -589,7 +595,7 @@ describe('any sequence', () => {
     { minLength: 5, maxLength: 60 },
   );
 
-  test('behaviour: nothing that must never happen happens', () => {
+  test('behaviour: no sequence of events does to a charge what must never happen', () => {
     fc.assert(
       fc.property(moves, (all) => {
         let now = NOW;

@@ -177,7 +177,7 @@ describe('an offer', () => {
     ['receiver_unknown', { receiverConfigId: 'nobody' }],
     ['price_unpayable', { currency: 'EUR' }],
     ['price_unpayable', { amount: '0.0000001' }],
-  ] as const)('refuses: %s for %j, never free', (code, rest) => {
+  ] as const)('refuses: with %s an offer for a route with %j, never free', (code, rest) => {
     expect(makeOffer(route('GET /a', rest), RECEIVERS)).toMatchObject({ code });
   });
 });

@@ -389,7 +389,7 @@ describe('live responses are what the document says', () => {
     for (const id of [claim.id, 'nobody-knows']) await dashboard('GET', WHY, `/v1/billing/why/${id}`);
   });
 
-  test('behaviour: what becomes of a request', async () => {
+  test('behaviour: answers to what becomes of a request are what the document says', async () => {
     const TRY = '/v1/billing/try';
     for (const query of ['?path=/none&method=GET', '?path=/a/../b&method=GET', ''])
       await dashboard('GET', TRY, TRY + query);

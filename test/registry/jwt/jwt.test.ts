@@ -32,7 +32,7 @@ describe.each(SETTINGS)('under %s', (name) => {
   const verdictOf = ({ verdict }: TokenCase, of: Stage): Verdict =>
     typeof verdict === 'string' ? verdict : verdict(of);
 
-  test.each(cases)('attack: $name', async (given) => {
+  test.each(cases)('attack: a token counts or is refused as it should: $name', async (given) => {
     const token = given.token(stage);
     const reply = await stage.ask({ auth: token });
     const verdict = verdictOf(given, stage);
