@@ -300,7 +300,7 @@ test('refuses: routes delete on a SQLite store, and words that are none of it', 
 });
 
 describe('behaviour: healthcheck', () => {
-  test('0 where /readyz is 200, 1 where it is not or nothing answers, 64 where it cannot be known', async () => {
+  test('healthcheck ends with 0 if /readyz is 200, with 1 if it is not or nothing answers, with 64 if it cannot be known', async () => {
     let status = 200;
     const asked: (string | undefined)[] = [];
     const server = createServer((req, res) => {

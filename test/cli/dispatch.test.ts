@@ -44,7 +44,7 @@ describe('flags', () => {
       ['--jsn', '--config', 'a', 'b', '--route'],
       ['--jsn: is not known here; did you mean --json?', '--route: needs a value; write --route ROUTE'],
     ],
-  ])('refuses: %s', (_name, argv, problems) => {
+  ])('refuses: a command line with %s', (_name, argv, problems) => {
     expect(readArgs(argv, FLAGS, ANY)).toEqual({ ok: false, problems });
   });
 

@@ -16,13 +16,13 @@ const SPECS = NPM.filter(({ missing }) => missing?.() === undefined).map((spec):
 ]);
 
 describe('behaviour: the probe tells', () => {
-  test('the frameworks as they come', () => {
+  test('the probe tells the frameworks as they come', () => {
     expect(SPECS.filter(([name, { profile }]) => AS_IT_COMES.has(name) && profile !== undefined)).toHaveLength(
       AS_IT_COMES.size,
     );
   });
 
-  test.each(SPECS)('%s', async (name, spec) => {
+  test.each(SPECS)('the probe tells %s', async (name, spec) => {
     const upstream = await spec.start();
     onTestFinished(upstream.close);
     // A path with capitals and with every letter that another one folds to, and one that ends in a parameter.

@@ -28,7 +28,7 @@ const doubted: PathReport = { ...told(), told: { ok: false, doubt: 'catch_all' }
 describe('attack: a spelling that nothing folds', () => {
   const report = told('/v1/elsewhere', '/V1/export');
 
-  test('leaves no profile safe, and is named', () => {
+  test('a spelling that nothing folds leaves no profile safe, and is named', () => {
     const judgement = judgeProfiles([report], HOST);
     expect(judgement.recommended).toBeUndefined();
     expect(judgement.safe).toEqual([]);
@@ -49,14 +49,14 @@ describe('attack: a spelling that nothing folds', () => {
     expect(text).toContain('upstream_profile: unknown');
   });
 
-  test('does not hide which folding is needed otherwise', () => {
+  test('a spelling that nothing folds does not hide which folding is needed otherwise', () => {
     const { needs } = judgeProfiles([report], HOST);
     expect(needs.filter(({ because }) => because.length > 0)).toEqual([
       { rule: 'letterCase', because: [{ target: '/V1/export', path: '/v1/export' }] },
     ]);
   });
 
-  test('is judged by what Tollgate would forward for it, too', () => {
+  test('a spelling that nothing folds is judged by what Tollgate would forward for it, too', () => {
     // The upstream reads the spelling in which Tollgate forwards it, not the one that was asked.
     const forwarded = told('/v1/%5Belsewhere%5D');
     const asked = { kind: 'slashes', target: '/v1/[elsewhere]', deed: { kind: 'not_found', status: 404 } } as const;
@@ -68,7 +68,7 @@ describe('attack: a spelling that nothing folds', () => {
 });
 
 describe('refuses: a path that told nothing', () => {
-  test('makes no profile safe', () => {
+  test('a path that told nothing makes no profile safe', () => {
     expect(judgeProfiles([doubted], HOST)).toEqual({
       safe: [],
       unproven: [],
@@ -79,7 +79,7 @@ describe('refuses: a path that told nothing', () => {
     });
   });
 
-  test('does not speak against what another path told', () => {
+  test('a path that told nothing does not speak against what another one told', () => {
     const { safe, unproven } = judgeProfiles([doubted, told('/V1/export')], HOST);
     const names = [...safe, ...unproven].flatMap((group) => group.names);
     expect(names).toContain('express');

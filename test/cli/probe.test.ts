@@ -643,7 +643,7 @@ describe('the command', () => {
       ['--upstream', 'http://x', ...Array.from({ length: 21 }, () => ['--path', '/a']).flat()],
       '--path: is given more than 20',
     ],
-  ])('refuses: %j', async (argv, complaint) => {
+  ])('refuses: to probe with %j', async (argv, complaint) => {
     const { code, stdout, stderr } = await runProbe(...argv);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr).toContain(complaint);
@@ -663,7 +663,7 @@ describe('behaviour: as a real process', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('the report goes to standard output', async () => {
+  test('the report of the probe goes to standard output', async () => {
     const { url } = await startProbed(reading((path) => path));
     const { code, stdout } = await tollgate(['probe', '--upstream', url, '--path', PATH], { folder });
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('\n    upstream_profile: ') });

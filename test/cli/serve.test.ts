@@ -119,7 +119,7 @@ describe('behaviour: which configuration is taken', () => {
     return config;
   };
 
-  test('--config, else TOLLGATE_CONFIG, else tollgate.yaml', async () => {
+  test('the configuration is that of --config, else of TOLLGATE_CONFIG, else tollgate.yaml', async () => {
     for (const name of ['flag', 'env']) writeFileSync(join(folder, `${name}.yaml`), 'registry: {}\n');
     const env = { TOLLGATE_CONFIG: 'env.yaml' };
     expect((await from(fakeIo({ folder, env }), '-c', 'flag.yaml')).file).toBe(join(folder, 'flag.yaml'));
@@ -163,7 +163,7 @@ describe('behaviour: which configuration is taken', () => {
     expect(io.stdout()).not.toContain('a-key-in-the-path');
   });
 
-  test('of several ways each network is said once', async () => {
+  test('the start says each network of several ways once', async () => {
     const way = (network: string, payTo: string): string => `{ network: ${network}, pay_to_address: "${payTo}" }`;
     const other = `0x${'2'.repeat(40)}`;
     const ways = [way('base-sepolia', ADDRESS), way('base-sepolia', other), way('avalanche-fuji', ADDRESS)];
@@ -193,7 +193,7 @@ describe('behaviour: which configuration is taken', () => {
 });
 
 describe('behaviour: running and stopping', () => {
-  test('SIGTERM stops and ends with 0; what goes to standard output is JSON', async () => {
+  test('SIGTERM stops a server, which ends with 0; what goes to standard output is JSON', async () => {
     const io = fakeIo({ folder });
     let stopped = 0;
     const { end } = await started(io, {
@@ -255,7 +255,7 @@ describe('behaviour: running and stopping', () => {
     );
   });
 
-  test('a second signal ends at once', async () => {
+  test('a second signal ends a server at once', async () => {
     const io = fakeIo({ folder });
     const drained = Promise.withResolvers<void>();
     const { end } = await started(io, { stop: () => drained.promise });
@@ -313,7 +313,7 @@ describe('behaviour: running and stopping', () => {
     expect(lines(io).filter(({ msg }) => String(msg).startsWith('NODE_TLS_REJECT'))).toHaveLength(times);
   });
 
-  test('root is warned once, others never', async () => {
+  test('a server that root runs warns once, others never', async () => {
     for (const [uid, times] of [
       [0, 1],
       [1000, 0],

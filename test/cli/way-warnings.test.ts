@@ -34,14 +34,14 @@ test('behaviour: a way whose token has too few decimals for a price is named', (
 });
 
 describe('behaviour: the caps of clients', () => {
-  test('are for known tokens, in version 2 from $1 on', () => {
+  test('the caps of clients are for known tokens, in version 2 from $1 on', () => {
     expect(warnings([WAYS.base, WAYS.own, WAYS.solana], [route('GET /a 1'), route('GET /b 1.01')])).toContain(
       'the route GET /b at 1.01 USD costs more than the $1 that clients of x402 v2 pay unasked: base USDC, solana USDC',
     );
     expect(warnings([WAYS.own], [route('GET /b 100')])).toEqual([]);
   });
 
-  test('in version 1 from $0.10 on, on networks that it can name', () => {
+  test('the caps of version 1 are from $0.10 on, on networks that it can name', () => {
     const said = warnings([WAYS.arbitrum, WAYS.base, WAYS.solana], [route('GET /a 0.100001')], true);
     expect(said).toEqual([
       'the route GET /a at 0.100001 USD costs more than the $0.10 that clients of x402 v1 pay unasked: base USDC',
@@ -52,7 +52,7 @@ describe('behaviour: the caps of clients', () => {
 describe('behaviour: ways that a 402 has no room for', () => {
   const routes = [route('GET /a 0.10'), route('GET /paused 0.10', { status: 'paused' })];
 
-  test('are named, by check and by the start', () => {
+  test('ways without room in a 402 are named, by check and by the start', () => {
     const said = warnings(MANY, routes);
     expect(said).toEqual([
       expect.stringMatching(
@@ -62,7 +62,7 @@ describe('behaviour: ways that a 402 has no room for', () => {
     expect(notShownWarnings(config(MANY), () => routes)).toEqual(said);
   });
 
-  test('solana counts with its fee payer, though nobody named one yet', () => {
+  test('a way on Solana counts with its fee payer, though nobody named one yet', () => {
     const solana = Array.from(
       { length: 8 },
       (_, n) => `{ network: solana, asset: USDC, pay_to_address: ${SOLANA.slice(0, -1)}${'23456789'[n]} }`,

@@ -81,7 +81,7 @@ const REGISTRY = {
 };
 
 describe('behaviour: what is left out has the default of the contract', () => {
-  test('all-in-one', () => {
+  test('an all-in-one has the defaults of the contract', () => {
     expect(configOf('proxy: { upstream: "http://127.0.0.1:3000" }\nregistry:\n')).toEqual({
       ...REST,
       shape: 'all-in-one',
@@ -92,7 +92,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
     });
   });
 
-  test('registry', () => {
+  test('a registry has the defaults of the contract', () => {
     expect(configOf('registry: {}')).toEqual({
       ...REST,
       shape: 'registry',
@@ -103,7 +103,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
     });
   });
 
-  test('sidecar', () => {
+  test('a sidecar has the defaults of the contract', () => {
     const text = `proxy: { upstream: "http://127.0.0.1:3000" }\nsync: { registry_url: "https://r.example/", api_key: ${KEY} }\ncharges: { secrets: ["${SECRET}"] }\n`;
     expect(configOf(text)).toEqual({
       ...REST,
@@ -124,7 +124,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
     });
   });
 
-  test('a receiver on a network whose USDC is known', () => {
+  test('a receiver on a network whose USDC is known has the defaults of the contract', () => {
     expect(configOf(`registry: {}\nreceivers:${RECEIVER}\n`).receivers).toEqual([
       {
         id: 'default',
@@ -161,7 +161,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
     ]);
   });
 
-  test('a route, an API key, a jwt', () => {
+  test('a route, an API key and a jwt have the defaults of the contract', () => {
     const text = `registry:\n  api_keys: [{ name: a, key: ${KEY} }]\n  jwt: { secret: "${SECRET}" }\nroutes: [{ route_pattern: /a, amount: "1.50" }]\n`;
     const { routes, registry } = configOf(text);
     expect(registry?.apiKeys).toEqual([{ name: 'a', key: KEY, scopes: ['sdk'] }]);
@@ -306,7 +306,7 @@ describe('behaviour: a limit that can be switched off is off by `off` and by 0',
     ['in_flight_per_client', 'inFlightPerClient'],
     ['payments_per_client', 'paymentsPerClient'],
     ['refused_payments_per_client', 'refusedPaymentsPerClient'],
-  ] as const)('proxy.limits.%s', (key, name) => {
+  ] as const)('proxy.limits.%s may be off or 0', (key, name) => {
     expect(proxyLimits(`{ ${key}: off }`)?.[name]).toBe(0);
     expect(proxyLimits(`{ ${key}: 0 }`)?.[name]).toBe(0);
     expect(proxyLimits(`{ ${key}: "off" }`)?.[name]).toBe(0);
@@ -315,7 +315,7 @@ describe('behaviour: a limit that can be switched off is off by `off` and by 0',
   });
 
   test.each(['off', '0', '{ per_minute: off }', '{ per_minute: 0 }', '{}'])(
-    'proxy.limits.challenges_per_client: %s',
+    'proxy.limits.challenges_per_client is off: %s',
     (value) => {
       expect(proxyLimits(`{ challenges_per_client: ${value} }`)?.challengesPerClient).toEqual({
         perMinute: 0,
@@ -325,7 +325,7 @@ describe('behaviour: a limit that can be switched off is off by `off` and by 0',
     },
   );
 
-  test.each(['off', '0'])('registry.limits.registrations_per_minute: %s', (value) => {
+  test.each(['off', '0'])('registry.limits.registrations_per_minute is off: %s', (value) => {
     const { registry } = configOf(`registry: { limits: { registrations_per_minute: ${value} } }`);
     expect(registry?.limits.registrationsPerMinute).toBe(0);
   });
@@ -335,11 +335,11 @@ describe('behaviour: a limit that can be switched off is off by `off` and by 0',
     ['0', undefined],
     ['7d', 7 * 86_400_000],
     ['168h', 7 * 86_400_000],
-  ])('charges.retention: %s', (value, expected) => {
+  ])('charges.retention may be written as %s', (value, expected) => {
     expect(configOf(`registry: {}\ncharges: { retention: ${value} }`).charges.retentionMs).toBe(expected);
   });
 
-  test('out of an environment variable too, which can only hold text', () => {
+  test('a limit is switched off by an environment variable too, which can only hold text', () => {
     const text = 'registry: {}\nproxy: { upstream: "http://a", limits: { payments_per_client: "${N}" } }';
     expect(configOf(text, { N: 'off' }).proxy?.limits.paymentsPerClient).toBe(0);
     expect(configOf(text, { N: '7' }).proxy?.limits.paymentsPerClient).toBe(7);

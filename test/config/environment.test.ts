@@ -22,13 +22,13 @@ describe('behaviour: an expression in a text', () => {
     ['$${A}', '${A}'],
     ['$A and {A} and $', '$A and {A} and $'],
     ['${NESTED}', '${A}'],
-  ])('%s is %s', (text, filled) => {
+  ])('the text %s becomes %s', (text, filled) => {
     const result = interpolate(text, { A: 'one', B: 'two', EMPTY: '', NESTED: '${A}' });
     expect(result).toEqual({ text: filled, changed: text !== filled, problems: [] });
   });
 
   test.each(['${UNSET}', '${}', '${ A}', '${A', '${1A}', '${A-b}', '${toString}', '${__proto__}'])(
-    'refuses: %s',
+    'refuses: the expression %s',
     (text) => {
       expect(interpolate(text, { A: 'one' }).problems).toHaveLength(1);
     },
@@ -36,7 +36,7 @@ describe('behaviour: an expression in a text', () => {
 });
 
 describe('behaviour: an expression in a document', () => {
-  test('inside flow lists and maps as the contract writes them', () => {
+  test('an expression may stand inside flow lists and maps as the contract writes them', () => {
     const text =
       'registry:\n  jwt: { secret: ${S}, issuer: me }\n  api_keys: [{ name: a, key: ${K}, scopes: [sdk, ledger] }]\ncharges: { secrets: [${S}, "${S}2"] }\n';
     const config = configOf(text, { S: SECRET, K: KEY });
@@ -45,13 +45,13 @@ describe('behaviour: an expression in a document', () => {
     expect(config.charges.secrets).toEqual([SECRET, `${SECRET}2`]);
   });
 
-  test('a default may hold what YAML would read as its own', () => {
+  test('a default of an expression may hold what YAML would read as its own', () => {
     expect(configOf('registry: { store: ${S:-sqlite:a,[b]{c}, cors_origins: ["*"] }').registry?.store.name).toBe(
       '/srv/a,[b]{c',
     );
   });
 
-  test('becomes a number or a truth value where one is wanted, and stays text elsewhere', () => {
+  test('an expression becomes a number or a truth value where one is wanted, and stays text elsewhere', () => {
     const text = `
 proxy:
   upstream: \${U}

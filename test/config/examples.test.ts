@@ -60,7 +60,7 @@ test('behaviour: the several ways of config/README.md load, but for the placehol
 });
 
 describe('behaviour: what a comment calls a default changes nothing when it is written', () => {
-  test.each(['all-in-one.yaml', 'sidecar.yaml', 'registry.yaml', 'postgres.yaml'])('%s', (file) => {
+  test.each(['all-in-one.yaml', 'sidecar.yaml', 'registry.yaml', 'postgres.yaml'])('%s has true defaults', (file) => {
     const text = readFileSync(join(FOLDER, file), 'utf8');
     // A commented-out key is "# key: value", maybe indented; prose has no colon right after its first word.
     const commented = /^( *)# ( *[a-z_0-9]+: .*)$/;

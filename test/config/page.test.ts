@@ -17,14 +17,14 @@ const problems = (lines: string): string[] =>
   problemsOf(page(lines)).map((problem) => problem.replace(/^\d+:\d+ /, ''));
 
 describe('behaviour', () => {
-  test('is on where nothing is said', () => {
+  test('the page is on if nothing is said', () => {
     expect(configOf(BASE).page).toEqual({
       ...{ enabled: true, name: undefined, logo: undefined, accent: '#1652f0' },
       ...{ support: undefined, termsUrl: undefined, privacyUrl: undefined },
     });
   });
 
-  test('a logo is found beside the file and known by what is in it', () => {
+  test('a logo of the page is found beside the file and known by what is in it', () => {
     const { logo } = configOf(page('logo_file: logo.svg'), {}, `${files.folder}/t.yaml`).page;
     expect(logo).toBe(`data:image/svg+xml;base64,${Buffer.from(SVG).toString('base64')}`);
   });
@@ -41,7 +41,7 @@ describe('refuses', () => {
     ['terms_url: "mailto:a@b.c"', 'page.terms_url: is not an http or https URL'],
     ['privacy_url: "data:text/html,x"', 'page.privacy_url: is not an http or https URL'],
     ['colour: red', 'page.colour: is not known here'],
-  ])('%s', (lines, problem) => {
+  ])('a section page of %s is refused', (lines, problem) => {
     expect(problems(lines)).toEqual([expect.stringContaining(problem)]);
   });
 
@@ -49,7 +49,7 @@ describe('refuses', () => {
     ['none.png', 'names a file that cannot be read (ENOENT)'],
     ['logo.txt', 'names a file of another kind; write a PNG, SVG or WebP file of at most 16384 bytes'],
     ['large.svg', 'bytes; write a PNG, SVG or WebP file of at most 16384 bytes'],
-  ])('a logo in %s', (name, problem) => {
+  ])('a page with a logo in %s is refused', (name, problem) => {
     const [found, ...more] = problems(`logo_file: "${files.folder}/${name}"`);
     expect(found).toContain(`page.logo_file: `);
     expect(found).toContain(problem);

@@ -150,7 +150,7 @@ describe('refuses, naming the flag', () => {
     ['a facilitator that is no URL', { ...GOOD, facilitators: ['f'] }, '--facilitator: is not the http or https URL'],
     ['a listener that is none', { ...GOOD, listen: '8402' }, '--listen: is not an address and a port'],
     ['one port twice', { ...GOOD, adminListen: '127.0.0.1:8402' }, '--admin-listen: takes the address of proxy.listen'],
-  ])('refuses: %s', (_name, flags, message) => {
+  ])('refuses: a start with %s', (_name, flags, message) => {
     expect(problems(flags)).toEqual([expect.stringContaining(message)]);
   });
 

@@ -14,7 +14,7 @@ describe('durations', () => {
     ['300s', 300_000],
   ])('behaviour: %s is %i ms', (text, ms) => expect(parseDuration(text)).toBe(ms));
   test.each(['5', '5 s', '1.5h', '-1s', '5S', '1h30m', '1w', '', 's', '9999999999999s', '5s\n'])(
-    'refuses: %j',
+    'refuses: %j as a duration',
     (text) => expect(parseDuration(text)).toBeUndefined(),
   );
   test.each([

@@ -119,7 +119,7 @@ function wronglyCharged(paths: PathOptions, targets: readonly string[]): string[
 }
 
 describe('behaviour: under unknown', () => {
-  test('exactly so many are refused, and why', () => {
+  test('exactly so many targets are refused under unknown, and why', () => {
     const reasons = new Map<string, number>();
     for (const target of ALL) {
       const passage = pass(target, pathsOf('unknown', DEFAULTS));
@@ -129,7 +129,7 @@ describe('behaviour: under unknown', () => {
     expect(ALL.length).toBe(6030);
   });
 
-  test('exactly so many are charged for what another path costs, and which folding does it', () => {
+  test('exactly so many targets are charged under unknown for what another path costs, and which folding does it', () => {
     const charged = new Set(wronglyCharged(pathsOf('unknown', DEFAULTS), ALL));
     const because: Record<string, number> = {};
     for (const rule of FOLDING) {

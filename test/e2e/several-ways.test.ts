@@ -74,7 +74,7 @@ describe('a 402', () => {
 });
 
 describe('behaviour: public clients pay', () => {
-  test.each(['GET', 'POST'] as const)('on EVM, %s', async (method) => {
+  test.each(['GET', 'POST'] as const)('a public client pays on EVM, %s', async (method) => {
     const before = await paid.earned();
     const response = await paid.payers.evm.fetch(paid.url(`/thing/evm-${method}`), { method });
     expect([response.status, await response.text()]).toEqual([200, `thing of /thing/evm-${method}`]);
@@ -82,7 +82,7 @@ describe('behaviour: public clients pay', () => {
     expect(paid.upstream.seen.at(-1)?.headers).toMatchObject({ 'tollgate-network': EVM_NETWORK });
   });
 
-  test.each(['GET', 'POST'] as const)('on Solana, %s', async (method) => {
+  test.each(['GET', 'POST'] as const)('a public client pays on Solana, %s', async (method) => {
     const before = await paid.earned();
     const response = await paid.payers.svm.fetch(paid.url(`/thing/svm-${method}`), { method });
     expect([response.status, await response.text()]).toEqual([200, `thing of /thing/svm-${method}`]);
@@ -90,7 +90,7 @@ describe('behaviour: public clients pay', () => {
     expect(paid.upstream.seen.at(-1)?.headers).toMatchObject({ 'tollgate-network': SVM_NETWORK });
   });
 
-  test('by version 1, the first way of its network', async () => {
+  test('a public client pays by version 1, the first way of its network', async () => {
     const before = await paid.chains.evm.balanceOf(PAY_TO);
     const response = await paid.payers.evm.fetchV1(paid.url('/thing/v1'));
     expect([response.status, await response.text()]).toEqual([200, 'thing of /thing/v1']);
@@ -159,7 +159,7 @@ describe('attack: a mixture of two ways is refused, nobody is asked, nothing mov
     ],
   ];
 
-  test.each(mixtures)('%s', async (_, reason, mix) => {
+  test.each(mixtures)('a mixture is refused: %s', async (_, reason, mix) => {
     const before = await paid.earned();
     const [calls, charges, served] = [asked(), (await paid.charges()).length, paid.upstream.seen.length];
     const mixed = await mix(await offered('/thing/mixed'));
