@@ -74,7 +74,7 @@ async function startDemo(...args: string[]): Promise<Demo> {
     return child.exitCode;
   };
   await shows(/show below\.\n/);
-  const origin = await shows(/http:\/\/127\.0\.0\.1:\d+/);
+  const origin = (await shows(/curl -i http:\/\/127\.0\.0\.1:\d+/)).slice('curl -i '.length);
   return { url: (at) => origin + at, shown: () => shown, shows, stop };
 }
 

@@ -53,6 +53,8 @@ const REGISTRY = {
   event_streams: ['gauge'],
   sidecars: ['gauge'],
   totals_lost_total: ['counter'],
+  desk_sessions: ['gauge'],
+  desk_sign_ins_total: ['counter', 'via', 'result'],
 } as const;
 /** Of a process that shares its store with others. */
 const SHARED = {
@@ -70,6 +72,7 @@ const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_se
 const WITHOUT_SERIES = new Set([
   'registry_requests_total',
   'registry_sign_ins_refused_total',
+  'desk_sign_ins_total',
   'revenue_total',
   'owed',
   'facilitator_open',
@@ -341,7 +344,7 @@ describe('a registry alone', () => {
     );
     const { text, families } = await scrape(tollgate);
     const wanted = { ...without(GATEWAY, PROXY_ONLY), ...REGISTRY };
-    expectContract(families, wanted, new Set(['owed']));
+    expectContract(families, wanted, new Set(['owed', 'desk_sign_ins_total']));
     expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());
     expect(lint(families)).toEqual([]);
     expect(promtool(text) ?? []).toEqual([]);

@@ -124,6 +124,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
         AND NOT has_table_privilege('${user}', oid, 'SELECT, INSERT, UPDATE, DELETE') ORDER BY relname`;
       // A new table of charges has to be granted as well.
       expect((await server.query(without, database)).map(({ relname }) => relname)).toEqual([
+        'api_key_uses',
         'api_keys',
         'changes',
         'desk_sessions',

@@ -43,6 +43,8 @@ describe('a registry whose disk is slow', () => {
   afterEach(() => kit.close());
 
   test('behaviour: a write is in force and answered when it is on the disk; reads wait for nothing', async () => {
+    // The first use of a key in an hour is written, and waits for no disk.
+    await kit.sdk('GET', FEED);
     let answered = false;
     const creating = create('/slow').then((reply) => {
       answered = true;

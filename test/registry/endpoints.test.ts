@@ -15,7 +15,9 @@ beforeAll(async () => {
 afterAll(() => kit.close());
 
 const ID = '00000000-0000-4000-8000-000000000000';
-const rows = API.map(({ method, path, auth }) => ({
+/** The desk's own rows take no token: desk/attacks.test.ts. */
+const ofTheDesk = (path: string): boolean => path.startsWith('/desk/');
+const rows = API.filter(({ path }) => !ofTheDesk(path)).map(({ method, path, auth }) => ({
   method,
   path,
   auth,

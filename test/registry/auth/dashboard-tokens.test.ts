@@ -57,13 +57,14 @@ describe('tokens under a secret', () => {
       expect(await secretVerifier(await sign(alg, HMAC))).toEqual({
         kind: 'valid',
         subject: 'ann',
+        role: 'admin',
         expiresAt: expect.any(Number),
       });
     }
     expect((await secretVerifier(await sign('HS256', HMAC, claims({ aud: ['x', 'dashboard'] })))).kind).toBe('valid');
     const minted = await mintToken(SECRET, { issuer: 'tollgate', audience: 'dashboard', ttlSeconds: 3600, now });
     expect(await secretVerifier(minted)).toEqual({
-      ...{ kind: 'valid', subject: 'tollgate-cli', expiresAt: expect.any(Number) },
+      ...{ kind: 'valid', subject: 'tollgate-cli', role: 'admin', expiresAt: expect.any(Number) },
     });
     now += 3_606_000;
     expect(await secretVerifier(minted)).toEqual({ kind: 'invalid', reason: 'The token has expired.' });
