@@ -31,6 +31,7 @@ import { storeReadiness, type Readiness } from './readiness.ts';
 import {
   observeCalls,
   observeConnections,
+  observeSessions,
   observeRegistry,
   observeSharedStore,
   observeStore,
@@ -223,12 +224,4 @@ function settingsOf(config: Config, section: RegistryConfig): RegistrySettings {
 function routesCheck(snapshot: Snapshot | undefined): { ok: boolean; detail: string } {
   if (snapshot === undefined) return { ok: false, detail: 'no routes were loaded yet' };
   return { ok: true, detail: `${snapshot.routes.length} routes at revision ${snapshot.revision}` };
-}
-
-function observeSessions(metrics: Metrics, count: () => Promise<number>): void {
-  metrics.observed('gauge', 'desk_sessions', 'Sessions of the desk that are open.', [], async (set) => {
-    // While the store is away nobody knows, and the other metrics are told all the same.
-    const open = await count().catch(() => undefined);
-    if (open !== undefined) set({}, open);
-  });
 }

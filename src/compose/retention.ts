@@ -1,9 +1,10 @@
-// Removes the charges that a store keeps no longer: every minute, and soon again while there are more. It takes a
-// bounded part at a time, so that no claim waits for it.
-import { LedgerUnavailable, type ChargeKeeping } from '../domain/payment/ledger.ts';
+// Removes the charges that a store keeps no longer, every minute: those that closed long ago, released ones, and answers that
+// nobody may fetch any more.
+import type { ChargeKeeping } from '../domain/payment/ledger.ts';
 import { REDEEM_MS } from '../domain/payment/claim-policy.ts';
 import type { Clock, Schedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { keepPruning } from './pruning.ts';
 
 type KeepingDeps = {
   readonly clock: Pick<Clock, 'now'>;
@@ -19,16 +20,13 @@ type KeepingDeps = {
  */
 const FIRST_MS = 5_000;
 const SELDOM_MS = 60_000;
-const OFTEN_MS = 200;
 const AT_ONCE = 100;
 /** A released charge is kept as long as its credential may come again: longer than any quote lives. */
 const RELEASED_KEPT_MS = 48 * 3_600_000;
 
 /** Returns how to stop. */
 export function keepCharges(store: ChargeKeeping, { clock, schedule, log, retentionMs }: KeepingDeps): () => void {
-  let stopped = false;
-  let cancel = (): void => undefined;
-  const prune = async (): Promise<void> => {
+  const prune = (): Promise<boolean> => {
     const now = clock.now();
     const retained = retentionMs();
     const before = {
@@ -36,16 +34,7 @@ export function keepCharges(store: ChargeKeeping, { clock, schedule, log, retent
       releasedMs: now - RELEASED_KEPT_MS,
       answersMs: now - REDEEM_MS,
     };
-    const more = await store.prune(before, AT_ONCE).catch((error: unknown) => {
-      // A store that is away is told of by what needs it.
-      if (!(error instanceof LedgerUnavailable)) log.error('charges that are over could not be taken away', { error });
-      return false;
-    });
-    if (!stopped) cancel = schedule(more ? OFTEN_MS : SELDOM_MS, () => void prune());
+    return store.prune(before, AT_ONCE);
   };
-  cancel = schedule(FIRST_MS, () => void prune());
-  return () => {
-    stopped = true;
-    cancel();
-  };
+  return keepPruning({ schedule, log, firstMs: FIRST_MS, seldomMs: SELDOM_MS, what: 'charges', prune });
 }

@@ -89,3 +89,11 @@ export function observeConnections(
     set({}, connections().sidecars),
   );
 }
+
+export function observeSessions(metrics: Metrics, count: () => Promise<number>): void {
+  metrics.observed('gauge', 'desk_sessions', 'Sessions of the desk that are open.', [], async (set) => {
+    // While the store is away nobody knows, and the other metrics are told all the same.
+    const open = await count().catch(() => undefined);
+    if (open !== undefined) set({}, open);
+  });
+}

@@ -26,7 +26,7 @@ export type NewSession = StoredSession & { readonly digest: Buffer };
 /** Sessions that hold: made and seen after these times, and not over at `now`. */
 export type SessionWindow = { readonly createdAfter: number; readonly seenAfter: number; readonly now: number };
 
-export type TicketKind = 'link' | 'download' | 'flow';
+type TicketKind = 'link' | 'download' | 'flow';
 export type NewTicket = {
   readonly kind: TicketKind;
   /** SHA-256 of its code. */

@@ -17,20 +17,31 @@ import {
 } from '../../domain/totals/totals-store.ts';
 import { integer, nullableText, text, type Row } from './rows.ts';
 
-export type RequestRow = {
+type RequestRow = {
   readonly step: TotalsStep;
   readonly start: number;
   readonly routeId: string;
   readonly requests: RequestCounts;
 };
-export type OverheadRow = {
+type OverheadRow = {
   readonly step: TotalsStep;
   readonly start: number;
   readonly bucket: number;
   readonly requests: number;
 };
 /** Rows to add to those of the same key; no key stands twice. */
-export type RowsToAdd = { readonly requests: readonly RequestRow[]; readonly overhead: readonly OverheadRow[] };
+type RowsToAdd = { readonly requests: readonly RequestRow[]; readonly overhead: readonly OverheadRow[] };
+
+/** What a source's batch `seq` means beside the last one that was added, if there was any: one that is known, or the gap before it. */
+export function placeOfBatch(
+  last: Row | undefined,
+  seq: number,
+): { readonly kind: 'known' } | { readonly kind: 'new'; readonly missing: number; readonly lost: number } {
+  const lastSeq = last === undefined ? 0 : integer(last, 'seq');
+  if (seq <= lastSeq) return { kind: 'known' };
+  const missing = seq - lastSeq - 1;
+  return { kind: 'new', missing, lost: (last === undefined ? 0 : integer(last, 'lost')) + missing };
+}
 
 /** Steps by which a route's requests are kept. */
 const ROUTE_STEPS = ['hour', 'day'] as const;

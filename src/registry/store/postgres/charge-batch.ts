@@ -21,7 +21,7 @@ export type BatchCall =
   | { readonly kind: 'update'; readonly change: RowChange; readonly kept: KeptAnswer | undefined };
 export type BatchResult = StoredCharge | InsertRefusal | UpdateRefusal | undefined;
 /** Outcome of a call. `again`: it was not tried, because another call of the batch was about the same. */
-export type BatchOutcome = { readonly kind: 'done'; readonly result: BatchResult } | { readonly kind: 'again' };
+type BatchOutcome = { readonly kind: 'done'; readonly result: BatchResult } | { readonly kind: 'again' };
 
 export type BatchOptions = {
   readonly sql: ChargeSql;

@@ -14,7 +14,7 @@ import {
   type TotalsQuery,
   type TotalsStore,
 } from '../../../domain/totals/totals-store.ts';
-import { readRequests, readSource, routeStepsOf, rowsToAdd, type RouteStep } from '../totals-rows.ts';
+import { placeOfBatch, readRequests, readSource, routeStepsOf, rowsToAdd, type RouteStep } from '../totals-rows.ts';
 import { integer, text, type Row } from '../rows.ts';
 import { plain } from './charge-batch.ts';
 import type { ChargeSql } from './charge-sql.ts';
@@ -114,14 +114,12 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
           async (): Promise<BatchAddResult> => {
             await session.query(statements.lock, []);
             const [known] = (await session.query(statements.source, [plain(source)])).rows;
-            const last = known === undefined ? 0 : integer(known, 'seq');
-            if (seq <= last) return { kind: 'known' };
-            const missing = seq - last - 1;
-            const lost = (known === undefined ? 0 : integer(known, 'lost')) + missing;
+            const place = placeOfBatch(known, seq);
+            if (place.kind === 'known') return place;
             const said = status === undefined ? null : plain(status);
-            await session.query(statements.putSource, [plain(source), seq, now(), lost, said]);
+            await session.query(statements.putSource, [plain(source), seq, now(), place.lost, said]);
             if (rows.length > 0) await addRows(session, rows);
-            return { kind: 'added', missing };
+            return { kind: 'added', missing: place.missing };
           },
         ),
       ),

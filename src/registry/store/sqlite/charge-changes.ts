@@ -5,7 +5,7 @@ import type { ChargeState } from '../../../domain/payment/charge.ts';
 import { CHANGES_KEPT_MS, WATCHED_MS, type ChangeLog } from '../../../domain/payment/reports.ts';
 import { integer } from '../rows.ts';
 
-export type ChangeWrites = {
+type ChangeWrites = {
   readonly moved: (id: string, before: ChargeState | undefined, after: ChargeState) => void;
   /** Before the commit. */
   readonly write: (now: number) => void;

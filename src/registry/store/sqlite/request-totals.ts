@@ -19,7 +19,7 @@ import {
   type TotalsQuery,
   type TotalsSource,
 } from '../../../domain/totals/totals-store.ts';
-import { readRequests, readSource, rowsToAdd, type RouteStep } from '../totals-rows.ts';
+import { placeOfBatch, readRequests, readSource, rowsToAdd, type RouteStep } from '../totals-rows.ts';
 import { integer, nullableText, text, type Row } from '../rows.ts';
 
 export type TotalsWrites = {
@@ -66,17 +66,14 @@ export function createTotalsWrites(db: DatabaseSync): TotalsWrites {
 
   return {
     addTotals: ({ source, seq, rows, status }, now) => {
-      const known = sql.source.get(source);
-      const last = known === undefined ? 0 : integer(known, 'seq');
-      if (seq <= last) return { kind: 'known' };
-      const missing = seq - last - 1;
-      const lost = (known === undefined ? 0 : integer(known, 'lost')) + missing;
-      sql.putSource.run(source, seq, now, lost, status ?? null);
+      const place = placeOfBatch(sql.source.get(source), seq);
+      if (place.kind === 'known') return place;
+      sql.putSource.run(source, seq, now, place.lost, status ?? null);
       const { requests, overhead } = rowsToAdd(rows, namedIn);
       for (const { step, start, routeId, requests: counts } of requests)
         sql.addRequests.run(step, start, routeId, ...REQUEST_OUTCOMES.map((outcome) => counts[outcome]));
       for (const { step, start, bucket, requests: more } of overhead) sql.addOverhead.run(step, start, bucket, more);
-      return { kind: 'added', missing };
+      return { kind: 'added', missing: place.missing };
     },
     pruneTotals: (before) => {
       sql.pruneSources.run(before.sourcesMs);
