@@ -19,7 +19,7 @@ export function labelIndexes(count: number, most: number): readonly number[] {
   return Array.from({ length: Math.ceil((count - start) / step) }, (_, index) => start + index * step);
 }
 
-export type Point = readonly [x: number, y: number];
+type Point = readonly [x: number, y: number];
 
 /** Points of `values` in a box whose lower left corner is (left, bottom). */
 export function pointsOf(

@@ -43,7 +43,7 @@ export function agoText(at: number, now: number): string {
 }
 
 /** A length of time in one unit: `3 min`. */
-export function spanText(ms: number): string {
+function spanText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.round(seconds / 60);

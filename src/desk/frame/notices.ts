@@ -2,7 +2,7 @@
 // hears them.
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
 
-export type Notice = {
+type Notice = {
   readonly id: number;
   readonly text: string;
   readonly tone: 'good' | 'bad';

@@ -13,7 +13,7 @@ export type CallProblem = {
   readonly signIn: readonly string[];
 };
 
-export type AskOutcome<T> =
+type AskOutcome<T> =
   | { readonly kind: 'ok'; readonly value: T; readonly etag: string | null; readonly at: number }
   | { readonly kind: 'problem'; readonly problem: CallProblem }
   /** No answer, or one that no registry gives. */
@@ -21,13 +21,13 @@ export type AskOutcome<T> =
   /** The caller gave it up. */
   | { readonly kind: 'aborted' };
 
-export type CallOptions = {
+type CallOptions = {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 };
 
-export type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type Verb = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 export type DeskClient = {
   readonly call: <T>(method: Verb, path: string, options?: CallOptions) => Promise<AskOutcome<T>>;

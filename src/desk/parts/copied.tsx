@@ -5,7 +5,7 @@ import { useSignal } from '@preact/signals';
 import { Icon } from './icon.tsx';
 import { shortened } from '../format/shortened.ts';
 
-export function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
+function CopyButton({ text, label }: { readonly text: string; readonly label: string }) {
   const done = useSignal(false);
   const button = useRef<HTMLButtonElement>(null);
   const copy = async (): Promise<void> => {

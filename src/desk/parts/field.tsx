@@ -11,7 +11,7 @@ type FieldProps = {
   readonly children: (attributes: ControlAttributes) => ComponentChildren;
 };
 
-export type ControlAttributes = {
+type ControlAttributes = {
   readonly id: string;
   readonly 'aria-describedby': string;
   readonly 'aria-invalid': boolean;

@@ -94,7 +94,7 @@ export function Missing({ what }: { readonly what: string }) {
 
 type StaleProps = { readonly at: number | null; readonly problem: ResourceProblem; readonly again: () => void };
 
-export function Stale({ at, problem, again }: StaleProps) {
+function Stale({ at, problem, again }: StaleProps) {
   const { times } = useDesk();
   return (
     <p class="stale-note" role="status">

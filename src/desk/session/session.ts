@@ -4,7 +4,7 @@ import { computed, signal, type ReadonlySignal } from '@preact/signals';
 import type { CallProblem, DeskClient } from '../net/client.ts';
 import type { SessionAnswer } from '../wire/house.ts';
 
-export type SessionState =
+type SessionState =
   | { readonly kind: 'asking' }
   | { readonly kind: 'in'; readonly session: SessionAnswer }
   /** `wasIn`: the page is open and keeps what stands on it. */

@@ -3,9 +3,9 @@
 
 export const OUTCOMES = ['paid', 'free', 'payment_required', 'refused', 'error'] as const;
 export type OutcomeName = (typeof OUTCOMES)[number];
-export type OutcomeCounts = Readonly<Partial<Record<OutcomeName, number>>>;
+type OutcomeCounts = Readonly<Partial<Record<OutcomeName, number>>>;
 
-export type MoneyAmount = { readonly currency: string; readonly amount: string };
+type MoneyAmount = { readonly currency: string; readonly amount: string };
 export type Earned = MoneyAmount & { readonly previous: string };
 
 export type OverviewAnswer = {

@@ -10,7 +10,7 @@ import type { ApiKeysAnswer, ApiKeyView } from '../../wire/house.ts';
 import { NewKey } from './new-key.tsx';
 import { RevokeKey } from './revoke-key.tsx';
 
-export const API_KEYS = '/v1/api-keys';
+const API_KEYS = '/v1/api-keys';
 
 export function KeysView() {
   const { session } = useDesk();

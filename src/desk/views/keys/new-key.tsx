@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useDesk } from '../../desk.ts';
 import { CopyBlock } from '../../parts/copied.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { DialogForm } from '../../parts/dialog-form.tsx';
 import { Field } from '../../parts/field.tsx';
 import { problemText } from '../../parts/states.tsx';
 
@@ -43,13 +44,7 @@ export function NewKey({ onClose }: { readonly onClose: () => void }) {
     );
   return (
     <Dialog title="New key" onClose={onClose}>
-      <form
-        class="stacked"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void make();
-        }}
-      >
+      <DialogForm does="Make key" isOff={isBusy.value} onSend={make} onCancel={onClose}>
         <Field label="Name" fault={fault.value}>
           {(attributes) => (
             <input
@@ -77,15 +72,7 @@ export function NewKey({ onClose }: { readonly onClose: () => void }) {
             </label>
           ))}
         </fieldset>
-        <div class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" disabled={isBusy.value}>
-            Make key
-          </button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useDesk } from '../../desk.ts';
 import { Dialog } from '../../parts/dialog.tsx';
+import { DialogForm } from '../../parts/dialog-form.tsx';
 import { Field } from '../../parts/field.tsx';
 import { problemText } from '../../parts/states.tsx';
 import { agoText } from '../../format/moments.ts';
@@ -26,13 +27,7 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKeyView; re
         Whoever uses this key is refused at once, and a revoked key does not come back.{' '}
         {used === null ? 'It was never used.' : `It was last used ${agoText(Date.parse(used), now())}.`}
       </p>
-      <form
-        class="stacked"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void revoke();
-        }}
-      >
+      <DialogForm does="Revoke key" isDanger onSend={revoke} onCancel={onClose}>
         <Field label={`Type ${name} to revoke it`} fault={fault.value}>
           {(attributes) => (
             <input
@@ -44,15 +39,7 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKeyView; re
             />
           )}
         </Field>
-        <div class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button danger">
-            Revoke key
-          </button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

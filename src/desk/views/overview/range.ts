@@ -1,7 +1,7 @@
 // The range of time that a view looks at, as it stands in the address. The minute that goes on is part of it.
 
 export const RANGES = ['24h', '7d', '30d', '90d'] as const;
-export type RangeName = (typeof RANGES)[number];
+type RangeName = (typeof RANGES)[number];
 
 const MINUTE_MS = 60_000;
 const MS: Readonly<Record<RangeName, number>> = {

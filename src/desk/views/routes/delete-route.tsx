@@ -4,6 +4,7 @@ import { useDesk } from '../../desk.ts';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { Dialog } from '../../parts/dialog.tsx';
+import { DialogForm } from '../../parts/dialog-form.tsx';
 import { Field } from '../../parts/field.tsx';
 import { problemText } from '../../parts/states.tsx';
 import type { RouteView } from '../../wire/billing.ts';
@@ -42,13 +43,7 @@ export function DeleteRoute({ route, onClose, onDeleted }: DeleteRouteProps) {
       <p>
         Requests to <code>{nameOf(route)}</code> will cost nothing from now on. To charge again later, pause it instead.
       </p>
-      <form
-        class="stacked"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void remove();
-        }}
-      >
+      <DialogForm does="Delete route" isDanger isOff={!isKnown} onSend={remove} onCancel={onClose}>
         {isKnown && mustType && (
           <Field
             label={`Type ${route.route_pattern} to delete it`}
@@ -68,15 +63,7 @@ export function DeleteRoute({ route, onClose, onDeleted }: DeleteRouteProps) {
           </Field>
         )}
         {!mustType && fault.value !== null && <p class="fault">{fault.value}</p>}
-        <div class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button danger" disabled={!isKnown}>
-            Delete route
-          </button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

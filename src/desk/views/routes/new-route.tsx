@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useDesk } from '../../desk.ts';
 import { moneyText, priceFault } from '../../format/money.ts';
 import { Dialog } from '../../parts/dialog.tsx';
+import { DialogForm } from '../../parts/dialog-form.tsx';
 import { problemText } from '../../parts/states.tsx';
 import { hrefOf } from '../../router/place.ts';
 import type { CallProblem } from '../../net/client.ts';
@@ -47,13 +48,7 @@ export function NewRoute({ routes, onClose, onMade }: NewRouteProps) {
   };
   return (
     <Dialog title="New route" onClose={onClose}>
-      <form
-        class="stacked"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void make();
-        }}
-      >
+      <DialogForm does="Create route" isOff={isBusy.value} onSend={make} onCancel={onClose}>
         <div>
           <WhichRequests values={values.value} faults={faults.value} onChange={change} />
           <PatternHelp pattern={values.value.route_pattern.trim()} method={values.value.method} routes={routes} />
@@ -64,15 +59,7 @@ export function NewRoute({ routes, onClose, onMade }: NewRouteProps) {
             {problemText(problem.value)} {existing !== null && <a href={hrefOf('routes', existing)}>Open that route</a>}
           </p>
         )}
-        <div class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="button primary" disabled={isBusy.value}>
-            Create route
-          </button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }
