@@ -17,7 +17,7 @@ const FONTS = [
   { family: 'Geist Mono', file: '@fontsource-variable/geist-mono/files/geist-mono-latin-wght-normal.woff2' },
 ];
 
-export type DeskFile = {
+type DeskFile = {
   /** Path below `/desk/`; empty: the document of every view. */
   readonly path: string;
   readonly type: string;

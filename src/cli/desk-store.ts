@@ -10,7 +10,7 @@ import { storeAt } from '../registry/store/store-kinds.ts';
 type DeskOwner = Pick<RegistryConfig, 'store' | 'listen' | 'desk'>;
 
 /** Origin under which the desk of a registry is opened from this machine. */
-export function deskOriginOf({ desk, listen }: DeskOwner): string {
+function deskOriginOf({ desk, listen }: DeskOwner): string {
   return desk?.publicUrl ?? `http://${formatListen(listen)}`;
 }
 

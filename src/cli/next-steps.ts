@@ -4,7 +4,7 @@ import { formatListen, isWildcard } from '../config/addresses.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import type { RunningDemo } from './demo-directory.ts';
 
-export type StartedProgram = {
+type StartedProgram = {
   readonly config: Pick<LoadedConfig, 'proxy' | 'receivers' | 'routes'>;
   readonly addresses: Readonly<Record<string, { readonly address: string; readonly port: number }>>;
   /** The words that run this program, and the flag that commands need to find its configuration; it begins with a space. */

@@ -20,7 +20,7 @@ type Addresses = Readonly<Record<string, { readonly address: string; readonly po
 /** Configuration and its origin. `data` is what flags said, as a file would hold it. */
 type Source = { readonly config: LoadedConfig; readonly data?: QuickData };
 
-export type HintOptions = { readonly loaded: Source; readonly configFlag: string; readonly io: Io };
+type HintOptions = { readonly loaded: Source; readonly configFlag: string; readonly io: Io };
 
 /** Rejects with a sentence if the data folder takes no socket. */
 export function tellStarted(

@@ -79,7 +79,7 @@ export function deskSection() {
 
 type DeskSection = z.output<typeof keys>;
 /** What is in force: `signIn` is never empty. */
-export type DeskConfig = Omit<DeskSection, 'signIn'> & { readonly signIn: readonly (typeof WAYS)[number][] };
+type DeskConfig = Omit<DeskSection, 'signIn'> & { readonly signIn: readonly (typeof WAYS)[number][] };
 
 /** The desk of a registry; undefined if it serves none. */
 export function deskOf({

@@ -36,7 +36,7 @@ type SecretsDeps = {
   /** Command that makes a dashboard token, for the log; `tollgate token` if left out. */
   readonly tokenCommand?: string;
 };
-export type FirstStartResult =
+type FirstStartResult =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problem: string };
 

@@ -3,7 +3,7 @@
 // and less time, so that many slow pieces cost the others nothing.
 import { createContext, Script } from 'node:vm';
 
-export type TimeBudget = {
+type TimeBudget = {
   /** Time for one piece of work, while there is enough left. */
   readonly eachMs: number;
   /** Time for all pieces together that were broken off. */
@@ -13,7 +13,7 @@ export type TimeBudget = {
 };
 
 /** Runs `work` and returns what it does; undefined: it was late, or threw. */
-export type TimeLimiter = <T>(work: () => T) => { readonly value: T } | undefined;
+type TimeLimiter = <T>(work: () => T) => { readonly value: T } | undefined;
 
 export function createBounded({ eachMs, lateMs, leastMs }: TimeBudget): TimeLimiter {
   const global: { work: () => void } = { work: () => undefined };

@@ -69,7 +69,7 @@ const UNPROTECTED: Pass = { kind: 'pass', because: 'unprotected', route: undefin
 const UNDECLARED: Pass = { kind: 'pass', because: 'undeclared', route: undefined };
 
 /** A request as it came: its target is read here and nowhere else. */
-export type JudgedRequest<Request> = Question<Request> & {
+type JudgedRequest<Request> = Question<Request> & {
   readonly target: string;
   readonly host: string | undefined;
 };

@@ -1,7 +1,7 @@
 // The hash FNV-1a, where a text is too long to keep and a number will do. It is no secret and no proof: anybody can
 // make two texts that share it. Source: FNV-1a, by Fowler, Noll and Vo.
 
-export const FNV_OFFSET = 0x811c9dc5;
+const FNV_OFFSET = 0x811c9dc5;
 export const FNV_PRIME = 0x01000193;
 
 /** Hashes the characters of `text` from `start` to `end` into a signed integer of 32 bits; `seed` begins the hash. */

@@ -3,7 +3,7 @@
 
 export type StoreSettings = SqliteSettings | PostgresSettings;
 
-export type SqliteSettings = {
+type SqliteSettings = {
   readonly kind: 'sqlite';
   /** Name for people. */
   readonly name: string;

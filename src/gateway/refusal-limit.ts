@@ -4,7 +4,7 @@
 import { LRUCache } from 'lru-cache';
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 
-export type RefusalLimit = {
+type RefusalLimit = {
   /** The Problem to answer instead, if `client` has had its share. */
   readonly findExcess: (client: string) => Problem | undefined;
   readonly refused: (client: string) => void;

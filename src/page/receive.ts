@@ -13,7 +13,7 @@ export type ReceivedBody = {
   readonly blob: Blob;
 };
 
-export type BodyDownload = {
+type BodyDownload = {
   readonly done: Promise<ReceivedBody>;
   readonly stop: () => void;
 };

@@ -15,9 +15,9 @@ export type PriceDemand = {
   readonly because: string;
 };
 /** Problem after which the same request may be sent again. */
-export type TemporaryProblem = { readonly kind: 'later'; readonly problem: ToldProblem };
+type TemporaryProblem = { readonly kind: 'later'; readonly problem: ToldProblem };
 /** A problem of the server's own that asking again does not end. */
-export type LastingProblem = { readonly kind: 'failed'; readonly problem: ToldProblem };
+type LastingProblem = { readonly kind: 'failed'; readonly problem: ToldProblem };
 /** The service answers; the body is still to be read. */
 export type AnswerStream = {
   readonly kind: 'answer';
@@ -33,9 +33,9 @@ export type AnswerHead = {
   readonly transaction: string | undefined;
 };
 /** A redirect that the server did not name: where it leads no page can know. */
-export type OpaqueRedirect = { readonly kind: 'elsewhere' };
+type OpaqueRedirect = { readonly kind: 'elsewhere' };
 /** The page costs nothing for the moment. */
-export type FreePage = { readonly kind: 'free' };
+type FreePage = { readonly kind: 'free' };
 
 export async function sendPayment(
   header: string,

@@ -14,7 +14,7 @@ import {
 } from './canaries.ts';
 import { forwardedSpellings } from './tollgate.ts';
 
-export type CanaryResult = Canary & { readonly deed: Deed };
+type CanaryResult = Canary & { readonly deed: Deed };
 type MethodDeed = { readonly method: string; readonly status: number | undefined; readonly alike: boolean };
 
 export type PathReport = {

@@ -16,7 +16,7 @@ type ReadDiscovery = {
   /** Description that can be used; undefined: there is none, or it could not be read. */
   readonly description: NamedDescription | undefined;
 };
-export type NamedDescription = OpenApi & { readonly name: string };
+type NamedDescription = OpenApi & { readonly name: string };
 /** Description in force. `unread`: the file is not read yet. Undefined: none can be used. */
 export type DescriptionInForce = NamedDescription | 'unread' | undefined;
 

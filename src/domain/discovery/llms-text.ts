@@ -3,7 +3,7 @@
 import { titleOf } from './public-openapi.ts';
 import type { SoldOperation } from './sold-operations.ts';
 
-export type LlmsFacts = {
+type LlmsFacts = {
   readonly operations: readonly SoldOperation[];
   /** Number of operations that are sold; the list has fewer if they are many. */
   readonly sold: number;

@@ -29,7 +29,7 @@ export type OwnerOperation = {
   /** Summary, description and the other members. */
   readonly rest: PlainObject;
 };
-export type OwnerParameter = { readonly in: string; readonly name: string; readonly value: unknown };
+type OwnerParameter = { readonly in: string; readonly name: string; readonly value: unknown };
 
 /** An operation as it stands in the document. */
 export type WrittenOperation = {

@@ -181,7 +181,7 @@ function takenBy(path: string, resolve: RouteLookup): readonly TakenPath[] {
 const HOW_TO_PAY =
   'Each request is paid by itself by x402 version 2, without an account. Send it without a payment: the answer is 402 and names price and ways to pay in the header PAYMENT-REQUIRED (base64 of JSON). Sign a payment for one entry of its accepts and send the same request again with it in the header PAYMENT-SIGNATURE; the receipt comes in PAYMENT-RESPONSE. If an answer is lost, send the very same request again: it is not charged twice. After a 503 send the same request with the same payment again when Retry-After says so.';
 
-export type PublicDocuments = { readonly openapi: string; readonly llms: string };
+type PublicDocuments = { readonly openapi: string; readonly llms: string };
 
 /** Renders the documents as clients at `origin` (scheme and authority) get them. */
 export function renderPublication(publication: Publication, origin: string): PublicDocuments {

@@ -78,7 +78,7 @@ type WireExample = string | number | Readonly<Record<string, string>>;
 const PAYER = '0x857b06519e91e3a54538791bdbb0e22373e36b66';
 
 /** Fields that a claim fixes: a claim after a release writes them again, all but the id. */
-export const CLAIM_FIELDS = {
+const CLAIM_FIELDS = {
   /** The charge id. */
   id: { wire: 'charge_id', column: 'id', kind: 'charge id', shown: 'id', example: 'chg_AZQ0XkN7c2lnbmVk' },
   /** Network of the payment in CAIP-2. */
@@ -198,7 +198,7 @@ export const CLAIM_FIELDS = {
 } as const satisfies Record<string, ChargeField>;
 
 /** Fields that say what became of a claim since. */
-export const PROGRESS_FIELDS = {
+const PROGRESS_FIELDS = {
   state: { wire: 'state', kind: 'text', words: CHARGE_STATES, shown: 'status' },
   /** The request that works on the charge, or did so last and said no end (`ownerOf`); null if there is none. */
   owner: { wire: 'owner', kind: 'text', isNullable: true },
@@ -416,7 +416,6 @@ type ProgressFields = typeof PROGRESS_FIELDS;
 export type ClaimPart<Part extends string> = PartOf<ClaimFields, Part>;
 /** A part of a charge that says what became of its claim. */
 export type ProgressPart<Part extends string> = PartOf<ProgressFields, Part>;
-export type ClaimPartWire<Part extends string> = PartWireOf<ClaimFields, Part>;
 export type ProgressPartWire<Part extends string> = PartWireOf<ProgressFields, Part>;
 export type ClaimValues = ValuesOf<ClaimFields>;
 export type ProgressValues = ValuesOf<ProgressFields>;

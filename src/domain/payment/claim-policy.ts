@@ -260,7 +260,7 @@ export function findClaimFault(claim: Claim): string | undefined {
 }
 
 /** One change of a charge: when, to which state, what happened, who did it, and what is to be said of it. */
-export type ChargeLine = readonly [at: number, state: ChargeState, event: string, owner: string, detail: string | null];
+type ChargeLine = readonly [at: number, state: ChargeState, event: string, owner: string, detail: string | null];
 
 /** Lines of a charge at most. Of more the first stays, and the newest. */
 export const MAX_LINES = 64;

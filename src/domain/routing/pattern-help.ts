@@ -7,7 +7,7 @@ import type { Route } from './route.ts';
 import { compileSnapshot } from './snapshot.ts';
 
 /** `wins` is who gets the paths that both cover. */
-export type SharedPaths = { readonly route: Route; readonly wins: 'this' | 'other' };
+type SharedPaths = { readonly route: Route; readonly wins: 'this' | 'other' };
 
 const MOST_MATCHES = 5;
 const MOST_OTHERS = 3;

@@ -14,7 +14,7 @@ const counts = z.partialRecord(z.enum(REQUEST_OUTCOMES), requests);
 const startsAt = z.iso.datetime();
 
 /** What a sidecar says of itself. */
-export const sidecarStatus = z.object({
+const sidecarStatus = z.object({
   /** Its machine's name. */
   name: z.string().max(255),
   version: z.string().max(64),

@@ -43,7 +43,7 @@ const DESCRIBED = 256;
 const HOST = 100;
 const PAGE_BYTES = 65_536;
 
-export type PageOptions = {
+type PageOptions = {
   readonly section: PageSection;
   readonly networks: KnownNetworks;
   readonly quoteTtlMs: number;

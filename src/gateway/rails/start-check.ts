@@ -75,11 +75,6 @@ export function findServiceFaults(
   return faults;
 }
 
-/** Whether `facilitator` said what it takes. */
-export function hasSaid(answers: ReadonlyMap<string, ServiceAnswer>, facilitator: Facilitator): boolean {
-  return answers.get(nameOfFacilitator(facilitator))?.kind === 'kinds';
-}
-
 type PaidWay = ReceiverWay & { readonly payments: FamilyPayments };
 
 function waysOf(receivers: readonly Receiver[]): readonly PaidWay[] {

@@ -26,7 +26,7 @@ export type KeyCheck = {
 /** Names that a key may have. */
 export const KEY_NAME = /^[\x20-\x7e]{1,64}$/;
 /** Keys that may be live in a store. */
-export const MAX_LIVE_KEYS = 200;
+const MAX_LIVE_KEYS = 200;
 const NO_DIGEST = Buffer.alloc(32);
 
 /** As many keys are live as may be. */

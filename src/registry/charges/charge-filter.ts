@@ -5,10 +5,10 @@ import { CHARGE_ID, type Spelling } from '../../domain/payment/charge.ts';
 import type { ChargeFilter } from '../../domain/payment/reports.ts';
 import { NAMES_OF_CHARGES, type chargesQuery } from './charge-schemas.ts';
 
-export type FilterQuery = Omit<z.output<typeof chargesQuery>, 'limit' | 'cursor'>;
+type FilterQuery = Omit<z.output<typeof chargesQuery>, 'limit' | 'cursor'>;
 type Filter = Omit<ChargeFilter, 'limit' | 'before'>;
 
-export type FilterReading =
+type FilterReading =
   | { readonly kind: 'filter'; readonly filter: Filter }
   /** `message`: what `q` takes. */
   | { readonly kind: 'unreadable'; readonly message: string };

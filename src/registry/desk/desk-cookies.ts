@@ -1,7 +1,7 @@
 // Cookies of the desk. A browser sends them to every port of a host, so that none of them opens anything alone. With https a
 // cookie's name binds it to its host; plain http has a name of its own, because some browsers take no secure cookie there.
 
-export type DeskCookie = 'session' | 'flow';
+type DeskCookie = 'session' | 'flow';
 
 const NAMES: Readonly<Record<DeskCookie, { readonly secure: string; readonly plain: string }>> = {
   session: { secure: '__Host-tollgate', plain: 'tollgate_desk' },
@@ -11,7 +11,7 @@ const NAMES: Readonly<Record<DeskCookie, { readonly secure: string; readonly pla
 const MOST_VALUES = 4;
 const VALUE = /^[\w-]{43}$/;
 
-export function cookieName(cookie: DeskCookie, isSecure: boolean): string {
+function cookieName(cookie: DeskCookie, isSecure: boolean): string {
   return NAMES[cookie][isSecure ? 'secure' : 'plain'];
 }
 

@@ -5,8 +5,8 @@ import type { Random } from '../../host/clock.ts';
 import type { DeskRole, DeskStore } from '../store/desk-ports.ts';
 import { digestOf, makeCode } from './secret-codes.ts';
 
-export const LINK_MS = 5 * 60_000;
-export const MOST_LINKS = 100;
+const LINK_MS = 5 * 60_000;
+const MOST_LINKS = 100;
 /** Name of somebody who is signed in. */
 export const DESK_NAME = /^[^\x00-\x1f\x7f-\x9f]{1,128}$/;
 

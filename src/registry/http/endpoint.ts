@@ -32,7 +32,7 @@ export type EndpointCall<P = unknown, Q = unknown, B = unknown> = {
 };
 
 /** Where a request came from, and through which port. */
-export type Peer = { readonly address: string; readonly localPort: number | undefined };
+type Peer = { readonly address: string; readonly localPort: number | undefined };
 
 type RawCall = {
   readonly params: Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import { documented } from '../http/schemas.ts';
 
 const scopes = z.array(z.enum(SCOPES));
 
-export const keyView = z.object({
+const keyView = z.object({
   id: z.string().nullable(),
   name: z.string(),
   scopes,

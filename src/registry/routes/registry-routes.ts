@@ -22,7 +22,7 @@ export type CreateResult =
   | InvalidRoute
   | FullRegistry;
 /** Result of a patch. `refused`: by the caller's own condition. */
-export type PatchResult =
+type PatchResult =
   | { readonly kind: 'updated'; readonly before: StoredRoute; readonly route: StoredRoute }
   | { readonly kind: 'unchanged'; readonly route: StoredRoute }
   | { readonly kind: 'gone' | 'refused' }

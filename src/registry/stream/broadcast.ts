@@ -8,7 +8,7 @@ import type { SetProof } from '../../domain/routing/set-proof.ts';
 import type { RouteEvent } from '../routes/route-index.ts';
 
 /** News for streams. `to`: the one stream that gets the head; undefined: all of them. */
-export type BroadcastItem =
+type BroadcastItem =
   | { readonly kind: 'change'; readonly change: RouteEvent }
   | { readonly kind: 'head'; readonly proof: SetProof; readonly to: EventStream | undefined };
 

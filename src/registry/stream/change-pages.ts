@@ -13,7 +13,7 @@ export type ChangePage = {
   readonly upTo: (revision: number) => Buffer;
 };
 
-export type ChangePages = {
+type ChangePages = {
   /** The page after `revision`, if it is in memory. */
   readonly kept: (revision: number) => ChangePage | undefined;
   /** Reads the page after `revision`; undefined if the log cannot tell it. Rejects if the store cannot. */

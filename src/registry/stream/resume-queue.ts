@@ -7,7 +7,7 @@ import { askWhoMay, TURN_MS, type EventStream, type AccessCheck } from './event-
 import { writeReset } from './event-text.ts';
 import type { RouteEvent } from '../routes/route-index.ts';
 
-export type ResumeQueue = {
+type ResumeQueue = {
   readonly add: (stream: EventStream) => void;
   readonly remove: (stream: EventStream) => void;
   /** Forgets what it read of the log: it is another one. */

@@ -19,7 +19,7 @@ export type Envelope = {
   /** Payload that was signed: the rail's to read. */
   readonly payload: unknown;
 };
-export type AcceptedWay = z.output<typeof acceptedSchema>;
+type AcceptedWay = z.output<typeof acceptedSchema>;
 
 type EnvelopeReading =
   | { readonly ok: true; readonly envelope: Envelope }

@@ -210,7 +210,7 @@ async function waitFor(semaphore: Semaphore, waitMs: number, schedule: Schedule)
 // Makes one request to a facilitator: it says who calls, and what comes back holds nothing of what was sent as a
 // secret. A caller may show what an answer says.
 
-export type FacilitatorRequest = Pick<ServiceCall, 'timeoutMs'> & {
+type FacilitatorRequest = Pick<ServiceCall, 'timeoutMs'> & {
   readonly name: 'verify' | 'settle' | 'supported';
   /** JSON; undefined: it is a GET. */
   readonly body: string | undefined;
