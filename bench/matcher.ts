@@ -2,8 +2,6 @@
 // WHAT COUNT` prints numbers. Measures the functions that the proxy calls, of the checkout under ROOT. Paths are new
 // strings in every call, as they are when a parser made them: a string that was looked up before keeps its hash, and a
 // loop over the same few would measure a case that no server has.
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { match } from 'path-to-regexp';
 import type * as clockModule from '../src/host/clock.ts';
 import type * as offerModule from '../src/domain/payment/offer.ts';
@@ -15,6 +13,7 @@ import type * as snapshotModule from '../src/domain/routing/snapshot.ts';
 import type { PathOptions, RouteSet } from '../src/domain/routing/snapshot.ts';
 import type { Requirement } from '../src/domain/payment/way.ts';
 import type { Receiver } from '../src/domain/payment/offer.ts';
+import { importFrom } from './modules.ts';
 import { freePaths, makeRoute, makeRoutes, paidPath, paidPaths } from './routes.ts';
 import { NETWORK, PAY_TO } from './tollgate.ts';
 
@@ -54,7 +53,6 @@ const AROUND = [
 
 const [root = '', what = '', given = '0'] = process.argv.slice(2);
 const count = Number(given);
-const from = (name: string): string => pathToFileURL(path.join(root, 'src', name)).href;
 
 async function measure(): Promise<MatcherNumbers | ListNumbers | QuoteNumbers> {
   switch (what) {
@@ -70,8 +68,16 @@ async function measure(): Promise<MatcherNumbers | ListNumbers | QuoteNumbers> {
 }
 
 async function measureMatcher(): Promise<MatcherNumbers> {
-  const { compileSnapshot }: typeof snapshotModule = await import(from('domain/routing/snapshot.ts'));
-  const { profileFolding }: typeof profileModule = await import(from('domain/routing/profile.ts'));
+  const { compileSnapshot } = (await importFrom(
+    root,
+    'domain/routing/snapshot.ts',
+    'domain/snapshot.ts',
+  )) as typeof snapshotModule;
+  const { profileFolding } = (await importFrom(
+    root,
+    'domain/routing/profile.ts',
+    'domain/profile.ts',
+  )) as typeof profileModule;
   const options = { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: profileFolding('unknown') } as const;
   const set = { registryId: 'bench', revision: 1, routes: makeRoutes(count) };
   const { made: snapshot, compileMs, heapMb } = weigh(() => compileSnapshot(set, options));
@@ -100,8 +106,14 @@ async function measureMatcher(): Promise<MatcherNumbers> {
 
 /** Nothing for a checkout that compiles the whole set for each change. */
 async function measureChange(set: RouteSet, paths: PathOptions): Promise<{ changeUs?: number }> {
-  const { compileSnapshot }: typeof snapshotModule = await import(from('domain/routing/snapshot.ts'));
-  const revise: typeof reviseModule | undefined = await import(from('domain/routing/revise.ts')).catch(() => undefined);
+  const { compileSnapshot } = (await importFrom(
+    root,
+    'domain/routing/snapshot.ts',
+    'domain/snapshot.ts',
+  )) as typeof snapshotModule;
+  const revise = (await importFrom(root, 'domain/routing/revise.ts', 'domain/revise.ts').catch(() => undefined)) as
+    | typeof reviseModule
+    | undefined;
   const [route] = set.routes;
   if (revise === undefined || route === undefined) return {};
   let snapshot = compileSnapshot(set, paths);
@@ -128,10 +140,14 @@ function measureList(): ListNumbers {
 }
 
 async function measureQuotes(): Promise<QuoteNumbers> {
-  const { createQuotes }: typeof quoteModule = await import(from('domain/payment/quote.ts'));
-  const { createOffers }: typeof offerModule = await import(from('domain/payment/offer.ts'));
-  const { createPaymentRequired }: typeof requiredModule = await import(from('domain/payment/payment-required.ts'));
-  const { createRandom }: typeof clockModule = await import(from('host/clock.ts'));
+  const { createQuotes } = (await importFrom(root, 'domain/payment/quote.ts', 'domain/quote.ts')) as typeof quoteModule;
+  const { createOffers } = (await importFrom(root, 'domain/payment/offer.ts', 'domain/offer.ts')) as typeof offerModule;
+  const { createPaymentRequired } = (await importFrom(
+    root,
+    'domain/payment/payment-required.ts',
+    'domain/payment-required.ts',
+  )) as typeof requiredModule;
+  const { createRandom } = (await importFrom(root, 'host/clock.ts')) as typeof clockModule;
   const random = createRandom();
   const quotes = createQuotes({
     secrets: ['x'.repeat(32)],
