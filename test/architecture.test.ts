@@ -43,7 +43,10 @@ const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readon
     folders: ['gateway', 'domain', 'host', 'http'],
     packages: ['http-proxy-3', 'jose', 'ky', 'zod', 'lru-cache', '@noble/hashes'],
   },
-  registry: { folders: ['registry', 'domain', 'host'], packages: ['jose', 'zod', 'path-to-regexp', 'lru-cache', 'pg'] },
+  registry: {
+    folders: ['registry', 'domain', 'host'],
+    packages: ['jose', 'zod', 'path-to-regexp', 'lru-cache', 'pg', 'oauth4webapi'],
+  },
   config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod'] },
   page: { folders: ['page', 'domain'], packages: [] },
   desk: { folders: ['desk'], packages: ['preact', '@preact/signals'] },
@@ -77,6 +80,7 @@ describe('who may import whom', () => {
     ['@noble/hashes', ['gateway/rails/evm/']],
     ['ky', ['gateway/rails/', 'gateway/sync/']],
     ['preact', ['desk/']],
+    ['oauth4webapi', ['registry/desk/oidc/']],
     ['node:sqlite', ['registry/store/sqlite/']],
     ['pg', ['registry/store/postgres/']],
   ])('behaviour: %s is imported in %j only', (name, places) => {

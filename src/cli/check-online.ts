@@ -1,16 +1,23 @@
 // The calls of `tollgate check --online`: to the facilitators and nodes of every receiver, a sidecar's registry with
-// its key, a shared store, and the upstream. They change nothing; the upstream gets a connection and no request.
+// its key, a shared store, the desk's OpenID provider, and the upstream. They change nothing; the upstream gets a connection and no request.
 import { reachUpstream } from '../compose/upstream-check.ts';
 import type { LoadedConfig, SyncConfig } from '../config/config.ts';
 import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
+import { deskOf } from '../config/desk.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
+import { messageOf } from '../host/error-message.ts';
 import { planWorkers, thisMachine } from '../host/worker-count.ts';
+import { flowSecretsOf } from '../registry/desk/oidc/flow-secrets.ts';
+import { createOidcProvider } from '../registry/desk/oidc/oidc-provider.ts';
+import { ProviderUnusable } from '../registry/desk/oidc/provider-fetch.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
 import { EXIT, type ExitCode } from './command.ts';
 
 /** About a receiver, or about a service that is no receiver's. */
-type OnlineFinding = Finding | (Omit<Finding, 'receiver'> & { readonly service: 'registry' | 'upstream' | 'store' });
+type OnlineFinding =
+  | Finding
+  | (Omit<Finding, 'receiver'> & { readonly service: 'registry' | 'upstream' | 'store' | 'sign-in' });
 
 const ANSWER_MS = 5000;
 
@@ -26,6 +33,7 @@ export async function askServices(config: LoadedConfig, version: string): Promis
     sync === undefined ? [] : askRegistry(sync, charges.store === undefined, version),
     proxy === undefined ? [] : askUpstream(proxy),
     askStores(config),
+    askProvider(config),
   ]);
   return found.flat();
 }
@@ -50,6 +58,21 @@ async function askStores({ registry, charges, workers }: LoadedConfig): Promise<
     stores.map(async (named) => (await storeAt(named)).examine({ processes, isRegistry: named === registry?.store })),
   );
   return found.flat().map(({ level, detail }) => ({ service: 'store', level, detail }));
+}
+
+/** Reads what the OpenID provider of the desk publishes. Its client is proven by nobody but a sign-in. */
+async function askProvider({ registry }: LoadedConfig): Promise<OnlineFinding[]> {
+  const oidc = registry && deskOf(registry)?.oidc;
+  if (oidc === undefined) return [];
+  const provider = createOidcProvider(oidc, { fetch, clock: systemClock, callMs: ANSWER_MS });
+  const { origin } = new URL(oidc.issuer);
+  try {
+    await provider.authorizeUrl(flowSecretsOf(''), registry?.desk?.publicUrl ?? '');
+    return [{ service: 'sign-in', level: 'ok', detail: `${origin} signs people in` }];
+  } catch (error) {
+    const level = error instanceof ProviderUnusable ? 'cannot_serve' : 'away';
+    return [{ service: 'sign-in', level, detail: `${origin}: ${messageOf(error)}` }];
+  }
 }
 
 async function askUpstream(proxy: NonNullable<LoadedConfig['proxy']>): Promise<OnlineFinding[]> {

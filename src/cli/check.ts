@@ -39,7 +39,7 @@ export const check: Command = {
   flags: {
     ...CONFIG_FLAG,
     online: {
-      help: 'also ask facilitators, nodes, the registry of a sidecar, a PostgreSQL store, and the upstream (a connection alone)',
+      help: 'also ask facilitators, nodes, the registry of a sidecar, a PostgreSQL store, the desk’s OpenID provider, and the upstream (a connection alone)',
     },
     json: { help: 'print {ok, file, problems, warnings, summary, start, public, online}' },
   },

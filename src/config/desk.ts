@@ -11,14 +11,14 @@ const EIGHT_HOURS_MS = 8 * 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 const LONGEST_MS = 30 * DAY_MS;
 const ORIGIN = 'the origin that people type, such as https://desk.example.com';
-const ISSUER = 'the https URL of the issuer, as it names itself; http only to loopback';
+const ISSUER = 'the https URL of the issuer, as it names itself, without /.well-known/...; http only to loopback';
 const MEMBER = 'a value of the claim, such as ops@example.com, or "*@example.com" for a whole domain';
 
 /** `value` of the claim, or `*@` and a domain. */
 function member() {
   return text(
     MEMBER,
-    (value) => /^[\x21-\x7e]{1,254}$/.test(value) && (!value.includes('*') || /^\*@[^*@]+$/.test(value)),
+    (value) => /^[^\x00-\x1f\x7f-\x9f]{1,254}$/.test(value) && (!value.includes('*') || /^\*@[^*@\s]+$/.test(value)),
   );
 }
 
@@ -111,7 +111,7 @@ export function deskIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
   const isOff = Array.isArray(signIn) && signIn.length === 0;
   if (publicUrl === undefined && !isOff) {
     const at = [...path, 'public_url'];
-    if (provider !== undefined)
+    if (provider !== undefined || says('oidc'))
       issues.push({ path: at, message: `is missing; the provider sends people back there: write ${ORIGIN}` });
     else if (host !== undefined && !isNearby(host))
       issues.push({
@@ -119,8 +119,6 @@ export function deskIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
         message: `is missing; registry.listen is neither loopback nor private: write ${ORIGIN}, or desk: false`,
       });
   }
-  if (provider !== undefined)
-    issues.push({ path: [...path, 'oidc'], at: 'key', message: 'is not in this version; take it out' });
   if (says('oidc') && provider === undefined)
     issues.push({ path: [...path, 'sign_in'], message: 'names oidc without its section; add oidc, or take it out' });
   if (isMap(provider) && isEmptyList(provider['admins']) && isEmptyList(provider['viewers']))
@@ -142,5 +140,6 @@ function isEmptyList(value: unknown): boolean {
 
 function isIssuer(value: string): boolean {
   const parsed = parseUrl(value);
-  return parsed !== undefined && (parsed.protocol === 'https:' || isLoopback(hostOf(parsed)));
+  if (parsed === undefined || parsed.pathname.includes('/.well-known/')) return false;
+  return parsed.protocol === 'https:' || isLoopback(hostOf(parsed));
 }

@@ -45,6 +45,7 @@ import {
   sessionView,
   signInBody,
 } from './desk/desk-endpoints.ts';
+import { finishOidc, oidcCallbackQuery, oidcStartQuery, startOidc } from './desk/oidc/oidc-endpoints.ts';
 import { endpoint, JSON_TYPE, MERGE_PATCH_TYPE, type Endpoint } from './http/endpoint.ts';
 import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES, renewLeases } from './charges/ledger-endpoints.ts';
 import { ROUTES_PATH } from './routes/route-responses.ts';
@@ -590,6 +591,33 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 201: { description: 'The link', schema: downloadView } },
     problems: ['too_many_requests'],
     handler: allowDownload,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/desk/oidc/start',
+    id: 'startOidcSignIn',
+    summary: 'Sign in through the OpenID provider',
+    auth: ANYONE,
+    params: nothing,
+    query: oidcStartQuery,
+    ...withoutBody,
+    responses: { 303: { description: 'The provider, or the desk with what went wrong', headers: ['Location'] } },
+    problems: ['not_found', 'host_refused', 'origin_refused'],
+    handler: startOidc,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/desk/oidc/callback',
+    id: 'finishOidcSignIn',
+    summary: 'Where the OpenID provider sends people back',
+    auth: ANYONE,
+    params: nothing,
+    query: oidcCallbackQuery,
+    ...withoutBody,
+    ignoresUnknownQuery: true,
+    responses: { 303: { description: 'The desk, with a session or what went wrong', headers: ['Location'] } },
+    problems: ['not_found', 'host_refused', 'origin_refused'],
+    handler: finishOidc,
   }),
   endpoint({
     method: 'POST',

@@ -99,8 +99,10 @@ export type RegistryDeps = {
   readonly limits?: Partial<RegistryLimits>;
   readonly chargeStreamLimits?: Partial<ChargeStreamLimits>;
   readonly observer?: RegistryObserver;
-  /** Fetch for key sets; global `fetch` if left out. */
+  /** Fetch for key sets and an OpenID provider; global `fetch` if left out. */
   readonly fetch?: FetchKeys;
+  /** Milliseconds that one call to an OpenID provider may take; 5 seconds if left out. */
+  readonly providerCallMs?: number;
   /** Files of the desk; those of the package or the checkout if left out. */
   readonly readDeskFiles?: () => Promise<WebFiles>;
 };
@@ -145,6 +147,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       settings: () => settings.desk,
       verifyJwt: () => settings.jwt && verifierFor(settings.jwt),
       ...{ clock, random, log, observe: deps.observer?.deskSignIn },
+      ...{ fetch: deps.fetch ?? globalThis.fetch, providerCallMs: deps.providerCallMs },
     });
   let authenticator = authenticatorFor(settings);
 

@@ -6,6 +6,7 @@ import { configOf, problemsOf } from './support.ts';
 
 const desk = (lines: string, listen = '127.0.0.1:8403'): string =>
   `registry:\n  listen: "${listen}"\n  desk: { ${lines} }\n`;
+const provider = (lines: string): string => desk(`public_url: "https://d.example", oidc: { ${lines} }`);
 const OIDC = 'issuer: https://id.example, client_id: tollgate, admins: [a@b.example]';
 
 describe('where the desk is on', () => {
@@ -30,6 +31,20 @@ describe('where the desk is on', () => {
     expect(inForce('registry: { desk: {} }\n')?.signIn).toEqual(['link', 'token']);
     const all = inForce(desk('public_url: "https://desk.example"', '0.0.0.0:1'));
     expect(all).toMatchObject({ signIn: ['link', 'token'], publicUrl: 'https://desk.example' });
+    expect(inForce(provider(`${OIDC}, client_secret: s, viewers: ["*@b.example", "Platform Team"]`))).toMatchObject({
+      signIn: ['link', 'token', 'oidc'],
+      oidc: {
+        ...{ issuer: 'https://id.example', clientId: 'tollgate', clientSecret: 's', claim: 'email' },
+        ...{ scopes: ['openid', 'email'], admins: ['a@b.example'], viewers: ['*@b.example', 'Platform Team'] },
+      },
+    });
+    for (const issuer of [
+      'http://127.0.0.1:9',
+      'http://localhost:9/realms/a',
+      'http://[::1]:9',
+      'https://i.example/a/',
+    ])
+      expect(inForce(provider(`issuer: "${issuer}", client_id: a, admins: [b]`))?.oidc?.issuer).toBe(issuer);
     expect(inForce(desk('sign_in: [token], session: { idle: 30m, max: 2h }'))).toMatchObject({
       signIn: ['token'],
       session: { idleMs: 1_800_000, maxMs: 7_200_000 },
@@ -46,13 +61,49 @@ describe('refuses, saying where and what would be right', () => {
     ['a public_url with a slash', desk('public_url: "https://a.example/"'), 'registry.desk.public_url', 'the origin'],
     ['a way that is none', desk('sign_in: [password]'), 'registry.desk.sign_in[0]', 'link, token or oidc'],
     ['oidc without its section', desk('sign_in: [oidc]'), 'registry.desk.sign_in', 'add oidc'],
-    [
-      'oidc, which is not built yet',
-      desk(`public_url: "https://d.example", oidc: { ${OIDC} }`),
-      'registry.desk.oidc',
-      'not in this version',
-    ],
     ['oidc without public_url', desk(`oidc: { ${OIDC} }`), 'registry.desk.public_url', 'sends people back'],
+    ['oidc as a way alone', desk('sign_in: [oidc]'), 'registry.desk.public_url', 'sends people back'],
+    ['no issuer', provider('client_id: a, admins: [b@c.d]'), 'registry.desk.oidc.issuer', 'is missing'],
+    [
+      'no client_id',
+      provider('issuer: https://i.example, admins: [b@c.d]'),
+      'registry.desk.oidc.client_id',
+      'is missing',
+    ],
+    ['an empty secret', provider(`${OIDC}, client_secret: ""`), 'registry.desk.oidc.client_secret', 'the secret of'],
+    [
+      'a secret that is a number',
+      provider(`${OIDC}, client_secret: 12`),
+      'registry.desk.oidc.client_secret',
+      'quote it',
+    ],
+    ['an empty claim', provider(`${OIDC}, claim: ""`), 'registry.desk.oidc.claim', 'the name of a claim'],
+    ['a scope with a space', provider(`${OIDC}, scopes: [openid, "a b"]`), 'registry.desk.oidc.scopes[1]', 'a scope'],
+    [
+      'people who are no list',
+      provider('issuer: https://i.example, client_id: a, admins: b@c.d'),
+      'registry.desk.oidc.admins',
+      'list',
+    ],
+    [
+      'a pattern within a name',
+      provider(`${OIDC}, viewers: ["a*@b.c"]`),
+      'registry.desk.oidc.viewers[0]',
+      'whole domain',
+    ],
+    ['a key that is none', provider(`${OIDC}, secret: x`), 'registry.desk.oidc.secret', ''],
+    [
+      'the address of a document in place of the issuer',
+      provider('issuer: "https://i.example/.well-known/openid-configuration", client_id: a, admins: [b@c.d]'),
+      'registry.desk.oidc.issuer',
+      'without /.well-known',
+    ],
+    [
+      'an issuer with a query',
+      provider('issuer: "https://i.example/?a=b", client_id: a, admins: [b@c.d]'),
+      'registry.desk.oidc.issuer',
+      'https URL of the issuer',
+    ],
     ['a public listener without public_url', desk('', '0.0.0.0:8403'), 'registry.desk.public_url', 'neither loopback'],
     [
       'a plain http issuer',

@@ -111,7 +111,7 @@ export function temporaryFolder(): { folder: string; remove: () => void } {
 }
 
 export async function startRegistry(
-  options: Partial<Pick<RegistryDeps, 'limits' | 'fetch' | 'snapshot' | 'readDeskFiles'>> & {
+  options: Partial<Pick<RegistryDeps, 'limits' | 'fetch' | 'snapshot' | 'readDeskFiles' | 'providerCallMs'>> & {
     settings?: Partial<RegistrySettings>;
     file?: string;
     changesKept?: number;
@@ -181,6 +181,7 @@ export async function startRegistry(
     ...(options.limits ? { limits: options.limits } : {}),
     ...(options.fetch ? { fetch: options.fetch } : {}),
     ...(options.readDeskFiles ? { readDeskFiles: options.readDeskFiles } : {}),
+    ...(options.providerCallMs ? { providerCallMs: options.providerCallMs } : {}),
   });
   registry.subscribe(() => (snapshot = undefined));
   // As a real listener has it: where a request has no body, the stream of its body has ended before anybody reads it.

@@ -86,9 +86,14 @@ export function createSession({ client, storage, fragment, window }: Dependencie
     isAdmin: computed(() => role.value === 'admin'),
     begin: async () => {
       const [code, key, error] = ['code', 'key', 'error'].map((name) => fragment.get(name));
+      const held = readKey(storage);
       if (key !== null && key !== undefined) storage?.setItem(KEY, key);
       const refused = code === null || code === undefined ? null : await signIn({ code });
       if (state.value.kind !== 'in') await ask(refused ?? (error ? signInError(error) : null));
+      if (key === null || key === undefined || held === null || state.value.kind !== 'out') return;
+      // Somebody led here with a key that opens nothing: the session that was open goes on.
+      storage?.setItem(KEY, held);
+      await ask(null);
     },
     signIn,
     signOut: async () => {
@@ -111,6 +116,7 @@ function signInError(error: string): string {
     refused: 'The sign-in service refused.',
     not_allowed: 'You are signed in there, but not on the list of people who may open this desk.',
     flow_unknown: 'That sign-in took too long or was begun elsewhere. Start again.',
+    too_many: 'Too many people sign in at once, or are signed in. Try again in a minute.',
   };
   return words[error] ?? `Signing in did not work (${error.slice(0, 100)}).`;
 }

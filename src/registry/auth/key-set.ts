@@ -4,6 +4,7 @@
 // does not count.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
+import { readBoundedText } from '../../host/bounded-body.ts';
 import type { Clock } from '../../host/clock.ts';
 import { algorithmsOf } from './key-algorithms.ts';
 
@@ -112,7 +113,8 @@ async function fetchKeys(url: string, fetch: FetchKeys, timeoutMs: number): Prom
     await response.body?.cancel();
     throw new Error(`the key set answered ${response.status}`);
   }
-  const { keys } = keySet.parse(JSON.parse(await readBounded(response)));
+  // The media type is not looked at: issuers send many. What counts is that it is a key set.
+  const { keys } = keySet.parse(JSON.parse(await readBoundedText(response, MAX_BYTES, 'the key set is too large')));
   const usable = new Map<string, Key>();
   for (const given of keys) {
     const key = readKey(given);
@@ -120,18 +122,6 @@ async function fetchKeys(url: string, fetch: FetchKeys, timeoutMs: number): Prom
   }
   if (usable.size === 0) throw new Error('the key set holds no key that can be used');
   return [...usable.values()];
-}
-
-/** The media type is not looked at: issuers send many. What counts is that it is a key set. */
-async function readBounded(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > MAX_BYTES) throw new Error('the key set is too large');
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 /** Reads a public key to verify signatures with; undefined if it is none. */

@@ -4,15 +4,19 @@ import type { IncomingMessage } from 'node:http';
 import { problem, secondsToWait, type Problem } from '../../domain/problem.ts';
 import type { Clock, Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
+import { addressGroup } from '../../host/address-group.ts';
 import { createRateLimit } from '../../host/rate-limit.ts';
 import type { JwtVerifier } from '../auth/dashboard-tokens.ts';
+import type { FetchKeys } from '../auth/key-set.ts';
 import type { DeskRole, DeskStore, SignInWay, StoredSession } from '../store/desk-ports.ts';
+import { createDeskAdmission, type Person, type SignInResult } from './desk-admission.ts';
 import { readCookie, writeCookie } from './desk-cookies.ts';
 import { originOf } from './desk-host.ts';
 import { makeDeskLink, takeDeskLink, type DeskLink } from './desk-links.ts';
-import { createDeskSessions, MOST_SESSIONS, type DeskSessions, type OpenedSession } from './desk-sessions.ts';
+import { createDeskSessions, type DeskSessions, type OpenedSession } from './desk-sessions.ts';
 import type { DeskSettings } from './desk-settings.ts';
 import { refuseForeignPage } from './fetch-site.ts';
+import { createOidcDoor, PROVIDER_CALL_MS, type OidcDoor } from './oidc/oidc-door.ts';
 import { digestOf, makeCode } from './secret-codes.ts';
 
 const WRONG_A_MINUTE = 10;
@@ -20,8 +24,6 @@ const ADDRESSES = 10_000;
 const DOWNLOAD_MS = 60_000;
 const MOST_DOWNLOADS = 1_000;
 const KEY = /^[\w-]{43}$/;
-
-export type SignInResult = 'ok' | 'refused' | 'limited' | 'full' | 'unavailable';
 
 export type DeskDoor = {
   readonly settings: () => DeskSettings | undefined;
@@ -31,6 +33,8 @@ export type DeskDoor = {
     given: { code?: string | undefined; token?: string | undefined },
     peer: string,
   ) => Promise<OpenedSession | Problem>;
+  /** Signing in through an OpenID provider. */
+  readonly oidc: OidcDoor;
   readonly setCookie: (value: string) => string;
   /** The session that a request shows; undefined if it shows none. */
   readonly sessionOf: (req: IncomingMessage) => Promise<StoredSession | Problem | undefined>;
@@ -52,20 +56,26 @@ type DoorDeps = {
   readonly random: Random;
   readonly log: Log;
   readonly observe?: ((via: SignInWay, result: SignInResult) => void) | undefined;
+  /** Fetch for an OpenID provider. */
+  readonly fetch: FetchKeys;
+  /** Milliseconds that one call to an OpenID provider may take. */
+  readonly providerCallMs?: number | undefined;
 };
 
 const WRONG = problem('credentials_invalid', 'This does not open the desk: it is wrong, was used before or is over.', {
   headers: { 'WWW-Authenticate': 'Bearer realm="dashboard", error="invalid_token"' },
 });
 
-export function createDeskDoor({ store, settings, verifyJwt, clock, random, log, observe }: DoorDeps): DeskDoor {
+export function createDeskDoor(deps: DoorDeps): DeskDoor {
+  const { store, settings, verifyJwt, clock, random, log, observe, fetch } = deps;
   const sessions = createDeskSessions({ store, settings, clock, random });
+  const admission = createDeskAdmission({ sessions, log, observe });
   const limit = { perMinute: WRONG_A_MINUTE, burst: WRONG_A_MINUTE, keys: ADDRESSES };
   const wrongs = createRateLimit(limit, clock.monotonic);
   const isSecure = (): boolean => settings()?.publicUrl?.startsWith('https:') ?? false;
   const takes = (via: SignInWay): boolean => settings()?.signIn.includes(via) ?? false;
 
-  type Person = Parameters<DeskSessions['open']>[0];
+  const setCookie = (value: string): string => writeCookie('session', value, isSecure());
   const byCode = async (code: string): Promise<Person | undefined> => {
     const who = takes('link') && KEY.test(code) ? await takeDeskLink({ store, now: clock.now }, code) : undefined;
     return who && { ...who, via: 'link', members: [], notAfter: null };
@@ -87,41 +97,32 @@ export function createDeskDoor({ store, settings, verifyJwt, clock, random, log,
   return {
     settings,
     sessions,
-    setCookie: (value) => writeCookie('session', value, isSecure()),
+    setCookie,
+    oidc: createOidcDoor({
+      ...{ store, settings, admission, setCookie, clock, random, fetch },
+      callMs: deps.providerCallMs ?? PROVIDER_CALL_MS,
+    }),
     signIn: async ({ code, token = '' }, address) => {
       const via = code === undefined ? 'token' : 'link';
-      const tell = (result: SignInResult): void => observe?.(via, result);
-      const peer = groupOf(address);
+      const peer = addressGroup(address);
       const waitMs = wrongs.takeMs(peer);
       if (waitMs > 0) {
-        tell('limited');
+        admission.turnAway(via, 'limited', { address });
         return problem('too_many_requests', 'Too many wrong codes and tokens came from here; wait a minute.', {
           retryAfter: secondsToWait(waitMs),
         });
       }
       const person = await (code === undefined ? byToken(token) : byCode(code));
       if (person === undefined) {
-        tell('refused');
-        log.warn('a sign-in to the desk was refused', { via, address });
+        admission.turnAway(via, 'refused', { address });
         return WRONG;
       }
       wrongs.giveBack(peer);
       if (person === 'unavailable') {
-        tell('unavailable');
+        admission.turnAway(via, 'unavailable', { address });
         return problem('registry_unavailable', 'The keys that verify tokens could not be fetched; try again later.');
       }
-      const opened = await sessions.open(person);
-      if (opened === 'full') {
-        tell('full');
-        log.warn('a sign-in to the desk found no room', { via, address, sessions: MOST_SESSIONS });
-        return problem('too_many_requests', `${MOST_SESSIONS} sessions are open; \`tollgate desk revoke\` ends some.`, {
-          retryAfter: 60,
-        });
-      }
-      tell('ok');
-      const { id, subject, role } = opened.session;
-      log.info('signed in to the desk', { session: id, subject, role, via, address });
-      return opened;
+      return admission.letIn(person, address);
     },
     sessionOf: async (req) => {
       const desk = settings();
@@ -170,14 +171,3 @@ export function createDeskDoor({ store, settings, verifyJwt, clock, random, log,
 }
 
 const NOT_THERE = problem('not_found', 'There is nothing at this path.');
-
-/** Clients with IPv6 have whole networks of addresses: the first 64 bits stand for one. */
-function groupOf(address: string): string {
-  if (!address.includes(':') || address.startsWith('::ffff:')) return address;
-  const [head = '', tail] = address.split('::');
-  const groups = head.split(':');
-  const missing = tail === undefined ? 0 : 8 - groups.length - tail.split(':').length;
-  return [...groups, ...Array.from({ length: Math.max(0, missing) }, () => '0'), ...(tail?.split(':') ?? [])]
-    .slice(0, 4)
-    .join(':');
-}

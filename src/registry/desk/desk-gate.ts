@@ -7,7 +7,7 @@ import type { Principal, SessionCheck } from '../auth/credentials.ts';
 import { readCookie } from './desk-cookies.ts';
 import type { DeskDoor } from './desk-door.ts';
 import { originOf } from './desk-host.ts';
-import { refuseForeignPage } from './fetch-site.ts';
+import { refuseForeignPage, refuseForeignVisit } from './fetch-site.ts';
 import { digestOf } from './secret-codes.ts';
 
 const DOWNLOADS = '/desk/downloads/';
@@ -39,7 +39,7 @@ export function createDeskGate(door: DeskDoor | undefined): DeskGate {
         return rendered.status;
       };
       const origin = originOf(req, desk);
-      const foreign = typeof origin === 'string' ? refuseForeignPage(req, origin, false) : origin;
+      const foreign = typeof origin === 'string' ? refuseForeign(req, origin) : origin;
       if (foreign !== undefined) return refuse(foreign);
       const { url = '' } = req;
       if (!url.startsWith(DOWNLOADS)) return undefined;
@@ -58,6 +58,12 @@ export function createDeskGate(door: DeskDoor | undefined): DeskGate {
 }
 
 const NO_DIGEST = Buffer.alloc(32);
+
+/** A sign-in through a provider is visited, not called: it begins here, and the provider, another site, leads back. */
+function refuseForeign(req: IncomingMessage, origin: string): Problem | undefined {
+  const [, step] = /^\/desk\/oidc\/(start|callback)(?:\?|$)/.exec(req.url ?? '') ?? [];
+  return step === undefined ? refuseForeignPage(req, origin, false) : refuseForeignVisit(req, step === 'callback');
+}
 
 /** How the authenticator finds sessions. */
 export function sessionCheck(door: DeskDoor): SessionCheck {

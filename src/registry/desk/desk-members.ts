@@ -3,15 +3,22 @@
 import type { DeskRole } from '../store/desk-ports.ts';
 import type { OidcSettings } from './desk-settings.ts';
 
+type Lists = Pick<OidcSettings, 'admins' | 'viewers'>;
+
 /** Undefined: on neither list. */
-export function roleOfMembers(
-  members: readonly string[],
-  { admins, viewers }: Pick<OidcSettings, 'admins' | 'viewers'>,
-): DeskRole | undefined {
-  const isOn = (list: readonly string[]): boolean =>
-    list.some((entry) => members.some((member) => covers(entry, member)));
+export function roleOfMembers(members: readonly string[], { admins, viewers }: Lists): DeskRole | undefined {
+  const isOn = (list: readonly string[]): boolean => members.some((member) => isCovered(list, member));
   if (isOn(admins)) return 'admin';
   return isOn(viewers) ? 'viewer' : undefined;
+}
+
+/** Those that a list covers: what else a provider says about somebody is nobody's business. */
+export function coveredMembers(members: readonly string[], { admins, viewers }: Lists): readonly string[] {
+  return members.filter((member) => isCovered(admins, member) || isCovered(viewers, member));
+}
+
+function isCovered(list: readonly string[], member: string): boolean {
+  return list.some((entry) => covers(entry, member));
 }
 
 /** `*@example.com` covers what has exactly one `@`, with a name before it. */

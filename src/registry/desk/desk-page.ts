@@ -31,7 +31,7 @@ type DeskPageDeps = {
 };
 
 /** Whether `path` is a view, so that a sign-in may lead there. */
-function isView(path: string): boolean {
+export function isView(path: string): boolean {
   return VIEW.test(path);
 }
 

@@ -20,4 +20,16 @@ export function refuseForeignPage(
   return needsProof && site === undefined && from === undefined ? REFUSED : undefined;
 }
 
+/**
+ * Refuses what is no visit of a page by somebody at a browser: a frame, a script's call or an image. `fromElsewhere`: another
+ * site may lead here.
+ */
+export function refuseForeignVisit({ headers }: RequestSite, fromElsewhere: boolean): Problem | undefined {
+  const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': goal } = headers;
+  const isVisit = (mode ?? 'navigate') === 'navigate' && (goal ?? 'document') === 'document';
+  const isOwn = site === undefined || site === 'same-origin' || site === 'none';
+  return isVisit && (isOwn || fromElsewhere) ? undefined : REFUSED_VISIT;
+}
+
+const REFUSED_VISIT = problem('origin_refused', 'Signing in begins on the desk’s own page.');
 const REFUSED = problem('origin_refused', 'A session of the desk is taken from the desk’s own page alone.');

@@ -352,6 +352,14 @@ const DESK = {
     body: { path: '/v1/billing/charges.csv?from=2026-06-01T00:00:00Z&to=2026-07-01T00:00:00Z' },
     answer: { url: `/desk/downloads/${CODE}` },
   },
+  startOidcSignIn: {
+    description:
+      'For a browser. `to` is a view of the desk with its query, `/desk/` if it is anything else. Sets a cookie for ten minutes. If the provider does not answer, it leads to `/desk/#error=provider_away`.',
+  },
+  finishOidcSignIn: {
+    description:
+      'For a browser that `/desk/oidc/start` sent away. Sets the cookie of a session and leads to `to` with `#key=`, or to `/desk/` with `#error=` and one of `provider_away`, `refused`, `not_allowed`, `flow_unknown` and `too_many`.',
+  },
   createDeskLink: {
     description: 'What `tollgate desk --url` asks for: good once, for 5 minutes.',
     body: { role: 'viewer', as: 'accounting' },
