@@ -5,6 +5,7 @@ import { discoverySection } from './discovery.ts';
 import { choice, count, countOr, duration, flag, listen, optionalDuration, secret } from './fields.ts';
 import { MOST_WORKERS } from '../host/worker-count.ts';
 import { key, section } from './keys.ts';
+import { otlpSection } from './otlp.ts';
 import { pageSection } from './page.ts';
 import { proxySection } from './proxy-keys.ts';
 import { receiverSchema } from './receivers.ts';
@@ -91,6 +92,7 @@ export function createConfigSchema(folder: string) {
       }).prefault({}),
       'Metrics for Prometheus.',
     ),
+    otlp: key('otlp', otlpSection.optional(), 'Traces of requests for OpenTelemetry. Left out: none.', 'restart'),
     log: key(
       'log',
       section({
