@@ -12,6 +12,7 @@ import { receiverSchema } from './receivers.ts';
 import { registrySection, syncSection } from './registry-keys.ts';
 import { configRouteSchema } from './route-keys.ts';
 import { store } from './store.ts';
+import { webhooksSection } from './webhooks.ts';
 
 /** A week: long enough that no charge is lost that was not looked at yet. */
 const RETENTION_MS = 7 * 86_400_000;
@@ -109,6 +110,11 @@ export function createConfigSchema(folder: string) {
         ),
       }).prefault({}),
       'The log.',
+    ),
+    webhooks: key(
+      'webhooks',
+      webhooksSection(),
+      'Endpoints that events of charges and routes are sent to, if charges are kept here.',
     ),
     workers: key(
       'workers',

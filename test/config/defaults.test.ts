@@ -9,6 +9,7 @@ const REST = {
   admin: { listen: { host: '127.0.0.1', port: 9402 } },
   receivers: [],
   routes: [],
+  webhooks: [],
   x402: { v1: false },
   page: {
     ...{ enabled: true, name: undefined, logo: undefined, accent: '#1652f0' },

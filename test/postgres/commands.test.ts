@@ -48,7 +48,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
     expect(await server.query("SELECT 1 FROM pg_namespace WHERE nspname = 'tollgate'", nameOf(url))).toEqual([]);
     expect((await run('migrate')).code).toBe(0);
     expect(await run('migrate', '--check')).toEqual({ code: 0, stdout: 'up to date\n', stderr: '' });
-    await server.query('UPDATE tollgate.meta SET schema_version = 9, least_reader = 9', nameOf(url));
+    await server.query('UPDATE tollgate.meta SET schema_version = 99, least_reader = 99', nameOf(url));
     expect(await run('migrate', '--check')).toMatchObject({
       code: 69,
       stderr: expect.stringContaining('newer version'),
@@ -154,7 +154,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
     const url = await freshDatabase();
     configure(url);
     await run('migrate');
-    const newer = 'UPDATE tollgate.meta SET schema_version = 9, least_reader = 9';
+    const newer = 'UPDATE tollgate.meta SET schema_version = 99, least_reader = 99';
     await (await sharedPostgres()).query(newer, nameOf(url));
     const file = path.join(folder.folder, 'tollgate.yaml');
     const refused = await startProcess({ args: ['serve', '-c', file], listeners: [] });

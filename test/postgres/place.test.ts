@@ -78,9 +78,11 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     const url = await freshDatabase();
     const place = postgresPlace(settingsOf(url));
     await place.migrate();
-    await (await sharedPostgres()).query('UPDATE tollgate.meta SET schema_version = 9, least_reader = 9', nameOf(url));
+    await (
+      await sharedPostgres()
+    ).query('UPDATE tollgate.meta SET schema_version = 99, least_reader = 99', nameOf(url));
     for (const as of ['command', 'server'] as const)
-      await expect(place.open({ ...command, as })).rejects.toThrow('written by a newer version of Tollgate (schema 9');
+      await expect(place.open({ ...command, as })).rejects.toThrow('written by a newer version of Tollgate (schema 99');
   });
 
   test('refuses: a user who may not make the schema; one who may read and write it is served', async () => {
@@ -130,7 +132,7 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     await place.migrate();
     const server = await sharedPostgres();
     await server.query(
-      'UPDATE tollgate.meta SET schema_version = 9; ALTER TABLE tollgate.charges ADD COLUMN newer text',
+      'UPDATE tollgate.meta SET schema_version = 99; ALTER TABLE tollgate.charges ADD COLUMN newer text',
       nameOf(url),
     );
     expect([await place.isMigrated(), await place.migrate()]).toEqual([true, []]);
@@ -138,7 +140,7 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     expect((await claimAt(store.charges, 1)).kind).toBe('claimed');
     await store.close();
     expect(await server.query('SELECT schema_version FROM tollgate.meta', nameOf(url))).toEqual([
-      { schema_version: 9 },
+      { schema_version: 99 },
     ]);
   });
 

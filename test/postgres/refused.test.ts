@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres)('a database that says no', () => {
     const [url, newer] = [await freshDatabase(), await freshDatabase()];
     for (const each of [url, newer]) await postgresPlace(settingsOf(each)).migrate();
     await server.query(
-      'UPDATE tollgate.meta SET schema_version = 9, least_reader = 9',
+      'UPDATE tollgate.meta SET schema_version = 99, least_reader = 99',
       new URL(newer).pathname.slice(1),
     );
     const access = path.join(server.folder, 'pg_hba.conf');

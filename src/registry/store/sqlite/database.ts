@@ -16,6 +16,7 @@ const SCHEMA: readonly string[] = [
   ...['schema.sql', 'schema-2.sql', 'schema-3.sql', 'schema-4.sql', 'schema-5.sql', 'schema-6.sql'],
   'schema-7.sql',
   'schema-8.sql',
+  'schema-9.sql',
 ];
 const APPLICATION_ID = 0x54474154;
 /** Milliseconds that opening and migrating wait for another process that is doing the same. */
