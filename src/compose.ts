@@ -14,12 +14,12 @@ import { applyConfig } from './compose/restart-settings.ts';
 import { checkServices, type ServicesCheck } from './compose/services-check.ts';
 import type { PartWrappers } from './compose/served-proxy.ts';
 import { createSettings, type Settings } from './compose/settings.ts';
-import { startTracing } from './compose/tracing.ts';
 import { answerWhy } from './compose/why-answer.ts';
 import type { Config } from './config/config.ts';
 import { createAuthorize } from './gateway/rails/x402/auth.ts';
 import { createCurrent, type CurrentSnapshot } from './gateway/routes/current-snapshot.ts';
 import { createAdmin, type Check } from './host/admin.ts';
+import { messageOf } from './host/error-message.ts';
 import { systemSchedule, type Clock, type Random } from './host/clock.ts';
 import type { Log } from './host/log.ts';
 import type { Metrics } from './host/metrics.ts';
@@ -48,7 +48,7 @@ export type Tollgate = {
   /** Applies a new configuration, whole or not at all; rejects with a sentence if it cannot. */
   readonly reload: (next: Config) => Promise<void>;
   /** Counts a new configuration that could not even be read; what runs goes on. */
-  readonly reloadFailed: () => void;
+  readonly reloadFailed: (reason: string) => void;
   /** Answers commands beside this process: what stands at a path of its socket. */
   readonly answer?: (path: string) => Promise<unknown>;
   /**
@@ -116,17 +116,23 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     reload: async (next) => {
       try {
         const { config: taken, restart } = applyConfig(config, next);
+        const before = settings.config;
         await putInForce(taken, parts, current, settings.replace);
+        await parts.registry?.configAudit.taken(before, taken);
         log.info('configuration reloaded');
         if (restart.length > 0) log.warn('changed settings wait for a restart', { settings: restart });
         void services?.ask();
         reloads('success')(1);
       } catch (error) {
         reloads('failure')(1);
+        await parts.registry?.configAudit.refused(messageOf(error));
         throw error;
       }
     },
-    reloadFailed: () => reloads('failure')(1),
+    reloadFailed: (reason) => {
+      reloads('failure')(1);
+      void parts.registry?.configAudit.refused(reason);
+    },
     stop: async (waiting = true) => {
       draining.begin();
       const { drainDelayMs: delayMs, drainMs } = settings.config.proxy?.timeouts ?? { drainDelayMs: 0, drainMs: 5_000 };
@@ -166,9 +172,7 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
     parts.registry = registry;
   }
   if (proxy !== undefined) {
-    // Workers trace the requests that they serve.
-    const tracing = (deps.workers?.count ?? 1) > 1 ? undefined : await startTracing(settings.config, deps);
-    const gateway = await startGateway(proxy, parts.registry, { ...deps, tracing });
+    const gateway = await startGateway(proxy, parts.registry, deps);
     checks.push(...gateway.checks);
     parts.gateway = gateway;
   }

@@ -6,12 +6,13 @@ import type { Charge } from '../domain/payment/charge.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import { findServices, type Receiver } from '../domain/payment/offer.ts';
-import type { ChargeEvent } from '../domain/payment/transition.ts';
+import type { Actor, ChargeEvent } from '../domain/payment/transition.ts';
 import type { Look, Rail } from '../gateway/rails/rail.ts';
 import { createRails } from '../gateway/rails/rails.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { reconcileNow } from '../gateway/reconcile.ts';
 import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';
+import { commandCause } from './command-cause.ts';
 import { EXIT, type ExitCode, type Io } from './command.ts';
 import { talk } from './configuration.ts';
 
@@ -80,7 +81,7 @@ export async function endCharge(
     io.err(ending);
     return EXIT.no;
   }
-  const ended = await ledger.advance(id, ending, { owner: `operator-${createRandom()(8).toString('hex')}` });
+  const ended = await ledger.advance(id, ending, operator());
   if (ended.kind === 'ok') {
     io.out([id, ended.charge.state, ended.charge.proof?.transaction].filter((part) => part !== undefined).join('\t'));
     return EXIT.fine;
@@ -93,6 +94,10 @@ export async function endCharge(
         : `only a charge that is settling${word.kind === 'fail' ? '' : ' or failed'} can be ended so; this one is ${charge.state}`,
   );
   return EXIT.no;
+}
+
+function operator(): Actor {
+  return { owner: `operator-${createRandom()(8).toString('hex')}`, cause: commandCause() };
 }
 
 export const UNKNOWN_CHARGE = 'no charge has this id; `tollgate charges list` shows them';
@@ -134,8 +139,7 @@ function eventOf(charge: Charge, word: Word, seen: Look): ChargeEvent | string {
 
 /** The operator gave the money of a charge back, outside Tollgate. */
 export async function refundCharge(ledger: Ledger, id: string, note: string, io: Io): Promise<ExitCode> {
-  const owner = `operator-${createRandom()(8).toString('hex')}`;
-  const refunded = await ledger.advance(id, { kind: 'refunded', note }, { owner });
+  const refunded = await ledger.advance(id, { kind: 'refunded', note }, operator());
   if (refunded.kind === 'ok') {
     io.out(`${id}\trefunded`);
     return EXIT.fine;

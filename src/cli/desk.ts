@@ -1,6 +1,5 @@
 // `tollgate desk`: a one-time link that opens the owners' page, of the registry configured here or of one elsewhere; `desk
 // sessions` and `desk revoke`: who is signed in, and an end to it. The link alone goes to standard output.
-import { userInfo } from 'node:os';
 import { deskOf } from '../config/desk.ts';
 import { parseUrl } from '../config/fields.ts';
 import { messageOf } from '../host/error-message.ts';
@@ -8,6 +7,7 @@ import { DESK_NAME } from '../registry/desk/desk-links.ts';
 import { unexpired } from '../registry/desk/desk-sessions.ts';
 import type { DeskRole } from '../registry/store/desk-ports.ts';
 import type { Args } from './args.ts';
+import { commandCause, nameOfUser } from './command-cause.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadWithSecrets, registryOf, talk } from './configuration.ts';
 import { makeLocalLink, withDeskStore } from './desk-store.ts';
@@ -87,8 +87,9 @@ async function runDesk(args: Args, io: Io): Promise<ExitCode> {
       return EXIT.fine;
     }
     if (action === 'revoke') {
+      const end = { ...commandCause(), at: Date.now() };
       const ended = await withDeskStore(registry, talk(io), async (store) =>
-        args.has('all') ? store.endAllSessions() : Number(await store.endSession(id)),
+        args.has('all') ? store.endAllSessions(end) : Number(await store.endSession(id, end)),
       );
       io.err(ended === 0 ? 'no such session; `tollgate desk sessions` shows them' : `ended ${ended}`);
       return ended > 0 || args.has('all') ? EXIT.fine : EXIT.no;
@@ -163,12 +164,4 @@ function findMistakes(args: Args): string[] {
   if (action !== undefined && ['url', 'open', 'role', 'as'].some((flag) => args.has(flag)))
     mistakes.push(`desk ${action}: takes none of --role, --as, --open, --url`);
   return mistakes;
-}
-
-function nameOfUser(): string {
-  try {
-    return userInfo().username || 'operator';
-  } catch {
-    return 'operator';
-  }
 }

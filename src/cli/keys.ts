@@ -8,6 +8,7 @@ import { storeAt } from '../registry/store/store-kinds.ts';
 import { SCOPES, type Scope } from '../domain/scope.ts';
 import type { Store, StoredKey } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
+import { commandCause } from './command-cause.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadWithSecrets, registryOf, talk } from './configuration.ts';
 import { messageOf } from '../host/error-message.ts';
@@ -92,8 +93,9 @@ function readScopes(args: Args): readonly Scope[] | undefined {
 async function create({ apiKeys }: Store, args: Args, io: Io): Promise<ExitCode> {
   const { createApiKey } = await import('../registry/auth/api-keys.ts');
   const { TOKEN_SUBJECT } = await import('../registry/auth/dashboard-tokens.ts');
-  const wanted = { name: args.text('name') ?? '', scopes: readScopes(args) ?? [], by: TOKEN_SUBJECT };
-  const made = await createApiKey(apiKeys, wanted, { random: createRandom(), now: Date.now });
+  const wanted = { name: args.text('name') ?? '', scopes: readScopes(args) ?? [] };
+  const by = { by: TOKEN_SUBJECT, cause: commandCause() };
+  const made = await createApiKey(apiKeys, { ...wanted, ...by }, { random: createRandom(), now: Date.now });
   io.out(made.key);
   return EXIT.fine;
 }
@@ -139,7 +141,7 @@ function stateOf({ revokedAt }: Pick<StoredKey, 'revokedAt'>): string {
 }
 
 async function revoke(store: Store, id: string, config: Config, io: Io): Promise<ExitCode> {
-  const outcome = await store.apiKeys.revoke(id, new Date().toISOString());
+  const outcome = await store.apiKeys.revoke(id, new Date().toISOString(), commandCause());
   switch (outcome) {
     case 'revoked':
     case 'already_revoked':

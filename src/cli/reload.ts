@@ -18,8 +18,8 @@ import { messageOf } from '../host/error-message.ts';
 export type ReloadTarget = {
   /** Applies a new configuration; undefined if this version cannot. */
   readonly reload?: (config: Config) => void | Promise<void>;
-  /** A new configuration could not even be read: counted. */
-  readonly reloadFailed?: () => void;
+  /** A new configuration could not even be read: counted and noted. `reason` is a sentence without a value of it. */
+  readonly reloadFailed?: (reason: string) => void;
 };
 
 export type Reloads = {
@@ -82,8 +82,8 @@ export function createReloads({ file, filesBeside, io, log, onTaken }: ReloadSou
     // Reloads that were asked for meanwhile mean this file.
     wanted = false;
     const read = readNext();
-    if (read === undefined) {
-      target.reloadFailed?.();
+    if (typeof read === 'string') {
+      target.reloadFailed?.(read);
       return;
     }
     try {
@@ -94,24 +94,27 @@ export function createReloads({ file, filesBeside, io, log, onTaken }: ReloadSou
     }
   }
 
-  /** Reads the next configuration; returns undefined if it cannot be used, after every problem was logged. */
-  function readNext(): { config: Config; loaded: LoadedConfig } | undefined {
-    if (file === undefined) return undefined;
+  /** Reads the next configuration; a sentence if it cannot be used, after every problem was logged. */
+  function readNext(): { config: Config; loaded: LoadedConfig } | string {
+    if (file === undefined) return 'there is no file';
     watch?.accept();
     try {
       const loaded = loadConfig(file, io.env, io.folder, NETWORKS);
       if (!loaded.ok) {
-        for (const problem of loaded.problems) log.error(FAILED, { problem: formatProblem(problem) });
-        return undefined;
+        const problems = loaded.problems.map(formatProblem);
+        for (const problem of problems) log.error(FAILED, { problem });
+        const [first = ''] = problems;
+        return problems.length > 1 ? `${first} (and ${problems.length - 1} more)` : first;
       }
       watch?.follow([resolve(io.folder, file), ...loaded.filesBeside]);
       const resolved = resolveSecrets(loaded.config, { random: createRandom(), log });
       if (resolved.ok) return { config: resolved.config, loaded: loaded.config };
       log.error(FAILED, { problem: resolved.problem });
+      return resolved.problem;
     } catch (error) {
       log.error(FAILED, { problem: messageOf(error) });
+      return messageOf(error);
     }
-    return undefined;
   }
 
   return {

@@ -9,6 +9,7 @@ import { routeName } from '../domain/routing/pattern.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
 import type { Store } from '../registry/store/ports.ts';
 import type { Args } from './args.ts';
+import { commandCause } from './command-cause.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, registryOf, talk } from './configuration.ts';
 import { messageOf } from '../host/error-message.ts';
@@ -75,7 +76,8 @@ async function deleteRoute(store: Store, id: string, config: LoadedConfig, io: I
     ...{ receivers: () => new Map(), unknownReceiver: () => 'refuse', methods: () => new Set() },
   });
   try {
-    const removed = await opened.remove(id, `dashboard:${TOKEN_SUBJECT}`, () => true);
+    const by = { writer: `dashboard:${TOKEN_SUBJECT}`, cause: commandCause() } as const;
+    const removed = await opened.remove(id, by, () => true);
     if (removed.kind !== 'removed') {
       io.err('no route has this id; the log and the dashboard name those that there are');
       return EXIT.no;

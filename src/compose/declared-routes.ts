@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts';
 import { findUnpayable } from '../domain/payment/offer.ts';
 import type { Check } from '../host/admin.ts';
 import type { Log } from '../host/log.ts';
+import type { Metrics } from '../host/metrics.ts';
 import {
   describeDifference,
   sweep,
@@ -56,6 +57,11 @@ export function differencesCheck(differences: () => readonly Difference[]): Chec
       return { ok: true, detail: `${shown.join('. ')}${more > 0 ? `. And ${more} more` : ''}` };
     },
   };
+}
+
+export function observeDifferences(metrics: Metrics, differences: () => readonly Difference[]): void {
+  const help = 'Routes of the configuration that are not in the store as it says.';
+  metrics.observed('gauge', 'declared_routes_differing', help, [], (set) => set({}, differences().length));
 }
 
 const MOST_SHOWN = 20;

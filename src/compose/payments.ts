@@ -18,7 +18,6 @@ import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { observeFacilitators } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createReconcile } from '../gateway/reconcile.ts';
-import type { Tracing } from '../gateway/tracing/tracing.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
@@ -37,7 +36,6 @@ type RailsDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
-  readonly tracing?: Tracing | undefined;
 };
 
 type PaymentsDeps = RailsDeps & {
@@ -94,11 +92,9 @@ export function startPayments(deps: PaymentsDeps): Payments {
   };
 }
 
-export function startRails({ settings, log, clock, random, metrics, tracing }: RailsDeps): Rails {
-  const { fetch } = globalThis;
+export function startRails({ settings, log, clock, random, metrics }: RailsDeps): Rails {
   return createRails({
-    fetch: tracing?.facilitatorFetch(fetch) ?? fetch,
-    chainFetch: tracing?.chainFetch(fetch),
+    fetch: globalThis.fetch,
     schedule: systemSchedule,
     clock,
     log,

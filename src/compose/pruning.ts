@@ -3,6 +3,7 @@
 import { LedgerUnavailable } from '../domain/payment/ledger.ts';
 import type { Schedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { StoreUnavailable } from '../registry/store/ports.ts';
 
 type PruningOptions = {
   readonly schedule: Schedule;
@@ -26,7 +27,8 @@ export function keepPruning({ schedule, log, firstMs, seldomMs, what, prune }: P
   const run = async (): Promise<void> => {
     const more = await prune().catch((error: unknown) => {
       // A store that is away is told of by what needs it.
-      if (!(error instanceof LedgerUnavailable)) log.error(`${what} that are over could not be taken away`, { error });
+      const isAway = error instanceof LedgerUnavailable || error instanceof StoreUnavailable;
+      if (!isAway) log.error(`${what} that are over could not be taken away`, { error });
       return false;
     });
     if (!stopped) cancel = schedule(more ? OFTEN_MS : seldomMs, () => void run());

@@ -21,8 +21,9 @@ import { createTotalsBook, type TotalsBook } from '../registry/totals/totals-boo
 import { StoreUnavailable, UPGRADING } from '../registry/store/ports.ts';
 import type { Settings } from './settings.ts';
 import type { WhyLedgers } from './why.ts';
+import { startAudit, type ConfigAudit } from './audit.ts';
 import { shareSettings } from './common-settings.ts';
-import { differencesCheck, followConfiguration } from './declared-routes.ts';
+import { differencesCheck, followConfiguration, observeDifferences } from './declared-routes.ts';
 import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './retention.ts';
 import { INTERNAL, matchRules, pathOptions, receiversById, type Part } from './part.ts';
@@ -46,6 +47,8 @@ export type RegistryPart = Part & {
   readonly ledgers: WhyLedgers;
   /** Applies a new configuration; rejects, and leaves the old one in force, if a key or the store cannot be used. */
   readonly reconfigure: (next: Config) => Promise<void>;
+  /** Notes which configurations were taken on or refused. */
+  readonly configAudit: Pick<ConfigAudit, 'taken' | 'refused'>;
   /** Compiles the routes anew, because paths are read in another way now. */
   readonly recompile: () => void;
 };
@@ -136,6 +139,7 @@ export async function startRegistry(
   compiler.load(registry.routeSet());
   await compiler.settled();
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
+  const configAudit = startAudit(store.audit, config, { version, clock, schedule: systemSchedule, log });
   const { handle } = registry;
   const hasProxy = config().proxy !== undefined;
   const { isPossible } = (readiness = storeReadiness(
@@ -155,13 +159,13 @@ export async function startRegistry(
     },
     { request: handle },
   );
-  const help = 'Routes of the configuration that are not in the store as it says.';
-  metrics.observed('gauge', 'declared_routes_differing', help, [], (set) => set({}, registry.differences().length));
+  observeDifferences(metrics, registry.differences);
   return {
     listener,
     ledger,
     totals,
     isPossible,
+    configAudit,
     ledgers: { search: ledger.search, findByChargeId: ledger.get },
     reconfigure: async (next) => {
       if (next.registry === undefined) return;
@@ -178,7 +182,8 @@ export async function startRegistry(
     // The set comes from the store's own: a newer one than that in force may just be being compiled.
     recompile: () => void compiler.load(registry.routeSet()),
     close: async () => {
-      registry.close();
+      await registry.close();
+      configAudit.close();
       stopKeeping();
       stopPruning();
       await store.close();

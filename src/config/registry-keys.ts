@@ -131,6 +131,17 @@ export function registrySection(folder: string) {
       }).prefault({}),
       'Sums for people who look at what was earned. Sums of money stay.',
     ),
+    audit: key(
+      'audit',
+      section({
+        keep: key(
+          'keepMs',
+          duration(DAY_MS, 3660 * DAY_MS).prefault('400d'),
+          'How long entries are kept, the newest million of them at most.',
+        ),
+      }).prefault({}),
+      'The audit log: who changed what, and who was refused.',
+    ),
   });
 }
 

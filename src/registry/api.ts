@@ -82,6 +82,8 @@ import type { Services } from './http/services.ts';
 import { createKey, listKeys, revokeKey } from './keys/key-endpoints.ts';
 import { keyBody, keyList, keyParams, newKey } from './keys/key-schemas.ts';
 import { answerWhy } from './charges/why-endpoint.ts';
+import { listAudit } from './audit/audit-endpoint.ts';
+import { auditList, auditQuery } from './audit/audit-schemas.ts';
 import { showOverview } from './totals/overview.ts';
 import { showSeries } from './totals/series.ts';
 import { takeTotals } from './totals/take-totals.ts';
@@ -466,6 +468,19 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 204: { description: 'Revoked, now or before' } },
     problems: [],
     handler: revokeKey,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/audit',
+    id: 'listAudit',
+    summary: 'Who changed what, newest first, a page at a time',
+    auth: DASHBOARD,
+    params: nothing,
+    query: auditQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'A page of the audit log', schema: auditList } },
+    problems: [],
+    handler: listAudit,
   }),
   endpoint({
     method: 'POST',

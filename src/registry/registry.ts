@@ -18,6 +18,7 @@ import { createAuthenticator, type Authenticator } from './auth/credentials.ts';
 import { createChargeStreams, type ChargeStreamLimits } from './charges/charge-stream.ts';
 import { createExportPlaces } from './charges/export-places.ts';
 import type { NamedNetworks } from './charges/charge-view.ts';
+import { createRefusedSignIns } from './audit/refused-sign-ins.ts';
 import { createKeyUses } from './auth/key-uses.ts';
 import { createFeed } from './stream/feed.ts';
 import type { FetchKeys } from './auth/key-set.ts';
@@ -26,7 +27,7 @@ import { describeApi } from './http/openapi-document.ts';
 import { createRegistrations } from './routes/registrations.ts';
 import type { RouteEvent } from './routes/route-index.ts';
 import { createRouter } from './http/router.ts';
-import { createDeskDoor } from './desk/desk-door.ts';
+import { createDeskDoor, type DeskDoor } from './desk/desk-door.ts';
 import { createDeskGate, sessionCheck, type DeskGate } from './desk/desk-gate.ts';
 import { readDeskFiles } from './desk/desk-files.ts';
 import { createDeskPage, isForDesk, type DeskPage } from './desk/desk-page.ts';
@@ -78,7 +79,7 @@ export const REGISTRY_LIMITS: RegistryLimits = {
 };
 
 export type RegistryDeps = {
-  readonly store: Pick<Store, 'routes' | 'apiKeys'> & Partial<Pick<Store, 'isShared' | 'desk'>>;
+  readonly store: Pick<Store, 'routes' | 'apiKeys'> & Partial<Pick<Store, 'isShared' | 'desk' | 'audit'>>;
   /** Charges of this registry's proxies; without one the endpoints about charges are 503. Its opener closes it. */
   readonly ledger?: Ledger & ChargeReports;
   /** Networks that are known by name; none if left out. */
@@ -124,7 +125,7 @@ export type Registry = {
   /** Takes new settings on from the next request. Throws a sentence, and changes nothing, if a key cannot be used. */
   readonly reconfigure: (settings: RegistrySettings) => void;
   /** Ends the event streams. The store is closed by its opener. */
-  readonly close: () => void;
+  readonly close: () => Promise<void>;
 };
 
 /** Loads the routes; rejects if the store cannot say them. */
@@ -140,15 +141,10 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       clock.now,
       door && sessionCheck(door),
     );
-  const door =
-    store.desk &&
-    createDeskDoor({
-      store: store.desk,
-      settings: () => settings.desk,
-      verifyJwt: () => settings.jwt && verifierFor(settings.jwt),
-      ...{ clock, random, log, observe: deps.observer?.deskSignIn },
-      ...{ fetch: deps.fetch ?? globalThis.fetch, providerCallMs: deps.providerCallMs },
-    });
+  const refusedSignIns =
+    store.audit && createRefusedSignIns({ audit: store.audit, now: clock.now, schedule: systemSchedule, log });
+  const verifyJwt = (): JwtVerifier | undefined => settings.jwt && verifierFor(settings.jwt);
+  const door = openDoor(deps, { settings: () => settings.desk, verifyJwt, refused: refusedSignIns?.refused });
   let authenticator = authenticatorFor(settings);
 
   const routes = await openRoutes({
@@ -208,6 +204,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     matchRules: () => settings,
     trial: deps.trial ?? ((): undefined => undefined),
     apiKeys: store.apiKeys,
+    audit: store.audit,
     configuredKeys: () => settings.apiKeys,
     random,
     log,
@@ -239,10 +236,11 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     },
     deskSessions: async () => (await door?.sessions.count()) ?? 0,
     connections: () => ({ streams: streams.count(), sidecars: sidecars.count() }),
-    close: () => {
+    close: async () => {
       streams.close();
       chargeStreams.close();
       routes.close();
+      await refusedSignIns?.close();
     },
   };
 }
@@ -268,6 +266,22 @@ function serveDesk({ page, gate, route, log, observer }: DeskServing): Registry[
       },
     );
   };
+}
+
+type DoorParts = Pick<Parameters<typeof createDeskDoor>[0], 'settings' | 'verifyJwt' | 'refused'>;
+
+/** The door of the desk; undefined if the store keeps no sessions. */
+function openDoor(
+  { store, clock, random, log, observer, fetch, providerCallMs }: RegistryDeps,
+  parts: DoorParts,
+): DeskDoor | undefined {
+  return (
+    store.desk &&
+    createDeskDoor({
+      ...{ ...parts, store: store.desk, clock, random, log, observe: observer?.deskSignIn },
+      ...{ fetch: fetch ?? globalThis.fetch, providerCallMs },
+    })
+  );
 }
 
 const knowsNothing: Services['why'] = (id) =>

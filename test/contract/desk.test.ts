@@ -55,6 +55,7 @@ const session = (id: string, rest: Partial<NewSession> = {}): NewSession => ({
   ...{ members: ['ops@example.com', 'other'], createdAt: NOW, seenAt: NOW, notAfter: null },
   ...rest,
 });
+const END = { actor: 'ann', via: 'session', requestId: null, at: NOW } as const;
 const HOLDING = { createdAfter: NOW - 24 * HOUR, seenAfter: NOW - 8 * HOUR, now: NOW };
 
 describe.each(IMPLEMENTATIONS)('the desk: %s', (_name, openTwo) => {
@@ -97,8 +98,8 @@ describe.each(IMPLEMENTATIONS)('the desk: %s', (_name, openTwo) => {
     await other.seeSession('s1', NOW + 7);
     await desk.seeSession('s1', NOW + 3);
     expect((await desk.findSession(digest))?.seenAt).toBe(NOW + 7);
-    expect(await other.endSession('s2')).toBe(false);
-    expect(await other.endSession('s1')).toBe(true);
+    expect(await other.endSession('s2', END)).toBe(false);
+    expect(await other.endSession('s1', END)).toBe(true);
     expect(await desk.findSession(digest)).toBeUndefined();
   });
 
@@ -122,7 +123,7 @@ describe.each(IMPLEMENTATIONS)('the desk: %s', (_name, openTwo) => {
       ['s2', 'viewer', 'token'],
       ['s1', 'admin', 'oidc'],
     ]);
-    expect(await other.endAllSessions()).toBe(2);
+    expect(await other.endAllSessions(END)).toBe(2);
     expect(await desk.listSessions(HOLDING)).toEqual([]);
   });
 

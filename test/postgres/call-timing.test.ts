@@ -67,7 +67,13 @@ describe.skipIf(!hasPostgres)('calls of the database', () => {
     expect(await toldOf(() => store.charges.countByState())).toEqual(new Set(['read ok']));
     expect(await toldOf(() => store.routes.load())).toEqual(new Set(['read ok']));
     expect(await toldOf(write)).toEqual(new Set(['change ok']));
-    const keys = { id: 'one', name: 'one', scopes: ['sdk'], createdAt: 'x', createdBy: null } as const;
+    const keys = {
+      id: 'one',
+      name: 'one',
+      scopes: ['sdk'],
+      createdAt: '2026-01-01T00:00:00.000Z',
+      createdBy: null,
+    } as const;
     // The schema takes no such digest.
     expect(await toldOf(() => store.apiKeys.insert({ ...keys, digest: Buffer.alloc(1) }, 9))).toEqual(
       new Set(['change refused']),

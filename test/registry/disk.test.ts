@@ -134,7 +134,14 @@ test('behaviour: a log that is gone is a failure of the store', async () => {
   const file = join(folder, 'a.db');
   const store = openStore(file, { random: createRandom(), writesApart: true });
   rmSync(`${file}-wal`);
-  const key = { id: '1', name: 'a', scopes: [], createdAt: '', createdBy: null, digest: Buffer.alloc(32) };
+  const key = {
+    id: '1',
+    name: 'a',
+    scopes: [],
+    createdAt: '2026-01-01T00:00:00.000Z',
+    createdBy: null,
+    digest: Buffer.alloc(32),
+  };
   const written = store.apiKeys.insert(key, 9);
   await expect(written).rejects.toThrow(StoreUnavailable);
   await expect(written).rejects.toThrow('What was written may not be on the disk.');

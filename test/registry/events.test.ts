@@ -250,7 +250,7 @@ describe('readers that should not stay', () => {
   test('behaviour: closing the registry ends every stream', async () => {
     await start();
     const streams = [await listen(), await listen({ 'Last-Event-ID': '0' })];
-    kit.registry.close();
+    await kit.registry.close();
     await Promise.all(streams.map(({ closed }) => closed));
   });
 

@@ -116,7 +116,7 @@ export async function startRegistry(
     file?: string;
     changesKept?: number;
     /** One that other registries serve as well, in place of a file; its opener closes it. */
-    store?: Pick<Store, 'routes' | 'apiKeys' | 'isShared'> & Partial<Pick<Store, 'desk'>>;
+    store?: Pick<Store, 'routes' | 'apiKeys' | 'isShared'> & Partial<Pick<Store, 'desk' | 'audit'>>;
     /** The ledger that is asked, in place of the file's; its opener closes it. */
     reports?: StoredLedger;
     /** The sums that are asked, in place of the file's; its opener closes them. */
@@ -148,7 +148,7 @@ export async function startRegistry(
     ...(syncFile ? { syncFile } : {}),
   });
   const store: RoutesAndKeys & Partial<Pick<Store, 'isShared'>> = options.store
-    ? { desk: own.desk, ...options.store, close: own.close }
+    ? { desk: own.desk, audit: own.audit, ...options.store, close: own.close }
     : own;
   let snapshot: Snapshot | undefined;
   // As in one process: beside the routes, in the same file.
@@ -205,7 +205,7 @@ export async function startRegistry(
       ask(method, path, { auth: await token({ now: clock.now() }), ...given }),
     sdk: (method, path, given = {}) => ask(method, path, { auth: SDK_KEY, ...given }),
     close: async () => {
-      registry.close();
+      await registry.close();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
       await ledger.close();

@@ -53,6 +53,7 @@ const WHO: Readonly<Record<string, 'dashboard' | 'sdk' | 'ledger' | 'anyone'>> =
   'GET /v1/api-keys': 'dashboard',
   'POST /v1/api-keys': 'dashboard',
   'DELETE /v1/api-keys/{id}': 'dashboard',
+  'GET /v1/audit': 'dashboard',
   'POST /v1/ledger/claims': 'ledger',
   'GET /v1/ledger/claims': 'ledger',
   'PATCH /v1/ledger/claims/{id}': 'ledger',

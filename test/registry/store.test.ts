@@ -119,7 +119,7 @@ describe('routes', () => {
     const db = openDatabase(file, 5);
     try {
       const cacheSize = db.prepare('PRAGMA cache_size');
-      const routes = createRouteRows(db, createRandom());
+      const routes = createRouteRows(db, createRandom(), { addAudit: () => undefined });
       const many = Array.from({ length: 100 }, (_, n) => insert(route(`GET /v1/things/${n} 0.10`, { id: String(n) })));
       routes.write(many, { maxRoutes: 1000 });
       const before = cacheSize.get();

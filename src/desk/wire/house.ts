@@ -72,14 +72,15 @@ export type SidecarView = {
 };
 export type SidecarsAnswer = { readonly data: readonly SidecarView[] };
 
-export type AuditEntry = {
-  readonly id: string | number;
+export type AuditLine = {
+  readonly id: string;
   readonly at: string;
-  readonly actor: string | null;
-  readonly via: string | null;
+  readonly actor: string;
+  readonly via: string;
   readonly kind: string;
-  readonly subject: string | null;
-  readonly from: Readonly<Record<string, unknown>> | null;
-  readonly to: Readonly<Record<string, unknown>> | null;
+  readonly subject: string;
+  readonly subject_name: string | null;
+  readonly from: Readonly<Record<string, unknown>>;
+  readonly to: Readonly<Record<string, unknown>>;
   readonly request_id: string | null;
 };

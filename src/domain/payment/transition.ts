@@ -1,6 +1,7 @@
 // Changes a charge: pure, total, and the same for every ledger and for the simulation. A change that a rule forbids is
 // refused with its reason and changes nothing. Only three ways lead back: `settling -> released`, if nothing was carried
 // out and no earlier attempt is unknown; `released -> claimed`, by a claim; `failed -> settled`, by an operator.
+import type { AuditCause } from '../audit.ts';
 import {
   isUnsettled,
   type AskCounts,
@@ -86,8 +87,15 @@ export type ChargeEvent =
   /** The payer fetches what was paid for: takes the charge. The result's `answer` is replayed; without one, ask. */
   | { readonly kind: 'redeem_started'; readonly request: PresentedRequest; readonly leaseMs: number };
 
-/** `owner` names one request of one run of a process (`ownerOf`), or who else acts. */
-export type Actor = { readonly owner: string; readonly changeId?: string | undefined };
+/**
+ * `owner` names one request of one run of a process (`ownerOf`), or who else acts. `cause`: an operator, whose change goes into
+ * the audit log with it.
+ */
+export type Actor = {
+  readonly owner: string;
+  readonly changeId?: string | undefined;
+  readonly cause?: AuditCause | undefined;
+};
 
 export const REFUSALS = [
   'wrong_state',

@@ -2,6 +2,7 @@
 // with the same work for an unknown key: an answer's delay says nothing about how near a guess was. Keys themselves are
 // neither kept nor logged.
 import { hash, timingSafeEqual } from 'node:crypto';
+import type { AuditCause } from '../../domain/audit.ts';
 import type { Random } from '../../host/clock.ts';
 import { SCOPES, type Scope } from '../../domain/scope.ts';
 import type { ApiKeyStore, StoredKey } from '../store/ports.ts';
@@ -63,13 +64,21 @@ export function digestKey(key: string): Buffer {
   return hash('sha256', key, 'buffer');
 }
 
+/** `by`: who it was made by, for lists; `cause`: the same for the audit log. */
+type WantedKey = {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly by?: string;
+  readonly cause?: AuditCause;
+};
+
 /**
  * A new key: `tg_`, its id, `_` and 256 random bits. The key alone is secret; it cannot be had again. Rejects with
  * TooManyKeys, and with another sentence if name or scopes are not usable.
  */
 export async function createApiKey(
   store: Pick<ApiKeyStore, 'insert'>,
-  { name, scopes, by }: { readonly name: string; readonly scopes: readonly Scope[]; readonly by?: string },
+  { name, scopes, by, cause }: WantedKey,
   { random, now }: { readonly random: Random; readonly now: () => number },
 ): Promise<{ readonly key: string; readonly stored: StoredKey }> {
   if (!KEY_NAME.test(name)) throw new Error('The name of an API key is 1 to 64 visible ASCII characters.');
@@ -78,6 +87,7 @@ export async function createApiKey(
   const id = random(8).toString('hex');
   const key = `tg_${id}_${random(32).toString('base64url')}`;
   const made = { id, name, scopes: wanted, createdAt: new Date(now()).toISOString(), createdBy: by ?? null };
-  if ((await store.insert({ ...made, digest: digestKey(key) }, MAX_LIVE_KEYS)) === 'full') throw new TooManyKeys();
+  const inserted = await store.insert({ ...made, digest: digestKey(key) }, MAX_LIVE_KEYS, cause);
+  if (inserted === 'full') throw new TooManyKeys();
   return { key, stored: { ...made, revokedAt: null } };
 }

@@ -39,7 +39,7 @@ export type Authenticator = {
 const BEARER = /^Bearer +([\x21-\x7e]{1,16384})$/i;
 const KEY_SET_RETRY_SECONDS = 10;
 /** Characters of a token's subject that are kept. */
-const MAX_SUBJECT = 128;
+export const MAX_SUBJECT = 128;
 
 /** `verifyJwt` is undefined if the configuration has no key for tokens: then none is valid. */
 export function createAuthenticator(

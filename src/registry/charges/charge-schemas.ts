@@ -23,7 +23,7 @@ import {
 import { documented, listQuery } from '../http/schemas.ts';
 
 /** A time in a query, in milliseconds since the epoch. */
-const moment = z
+export const moment = z
   .string()
   .refine(
     (text) => z.union([z.iso.datetime({ offset: true }), z.iso.date()]).safeParse(text).success,

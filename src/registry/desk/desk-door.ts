@@ -6,6 +6,7 @@ import type { Clock, Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { addressGroup } from '../../host/address-group.ts';
 import { createRateLimit } from '../../host/rate-limit.ts';
+import type { RefusedSignIns } from '../audit/refused-sign-ins.ts';
 import type { JwtVerifier } from '../auth/dashboard-tokens.ts';
 import type { FetchKeys } from '../auth/key-set.ts';
 import type { DeskRole, DeskStore, SignInWay, StoredSession } from '../store/desk-ports.ts';
@@ -32,6 +33,7 @@ export type DeskDoor = {
   readonly signIn: (
     given: { code?: string | undefined; token?: string | undefined },
     peer: string,
+    requestId?: string | null,
   ) => Promise<OpenedSession | Problem>;
   /** Signing in through an OpenID provider. */
   readonly oidc: OidcDoor;
@@ -60,6 +62,8 @@ type DoorDeps = {
   readonly fetch: FetchKeys;
   /** Milliseconds that one call to an OpenID provider may take. */
   readonly providerCallMs?: number | undefined;
+  /** Hears of each sign-in that was refused, and where it came from. */
+  readonly refused?: RefusedSignIns['refused'] | undefined;
 };
 
 const WRONG = problem('credentials_invalid', 'This does not open the desk: it is wrong, was used before or is over.', {
@@ -69,7 +73,7 @@ const WRONG = problem('credentials_invalid', 'This does not open the desk: it is
 export function createDeskDoor(deps: DoorDeps): DeskDoor {
   const { store, settings, verifyJwt, clock, random, log, observe, fetch } = deps;
   const sessions = createDeskSessions({ store, settings, clock, random });
-  const admission = createDeskAdmission({ sessions, log, observe });
+  const admission = createDeskAdmission({ sessions, log, observe, refused: deps.refused });
   const limit = { perMinute: WRONG_A_MINUTE, burst: WRONG_A_MINUTE, keys: ADDRESSES };
   const wrongs = createRateLimit(limit, clock.monotonic);
   const isSecure = (): boolean => settings()?.publicUrl?.startsWith('https:') ?? false;
@@ -102,7 +106,7 @@ export function createDeskDoor(deps: DoorDeps): DeskDoor {
       ...{ store, settings, admission, setCookie, clock, random, fetch },
       callMs: deps.providerCallMs ?? PROVIDER_CALL_MS,
     }),
-    signIn: async ({ code, token = '' }, address) => {
+    signIn: async ({ code, token = '' }, address, requestId) => {
       const via = code === undefined ? 'token' : 'link';
       const peer = addressGroup(address);
       const waitMs = wrongs.takeMs(peer);
@@ -122,7 +126,7 @@ export function createDeskDoor(deps: DoorDeps): DeskDoor {
         admission.turnAway(via, 'unavailable', { address });
         return problem('registry_unavailable', 'The keys that verify tokens could not be fetched; try again later.');
       }
-      return admission.letIn(person, address);
+      return admission.letIn(person, address, requestId);
     },
     sessionOf: async (req) => {
       const desk = settings();

@@ -2,6 +2,7 @@
 // made for somebody by a token.
 import { z } from 'zod';
 import { problem } from '../../domain/problem.ts';
+import { causeOf, requestIdOf } from '../auth/author.ts';
 import {
   emptyResponse,
   fail,
@@ -48,13 +49,13 @@ export const linkView = z.object({ url: z.string(), expires_at: z.iso.datetime()
 type Call<B = unknown> = EndpointCall<unknown, unknown, B>;
 
 export async function openSession(
-  { body, peer }: Call<z.output<typeof signInBody>>,
+  { body, peer, headers }: Call<z.output<typeof signInBody>>,
   { desk, version }: Services,
 ): Promise<EndpointOutcome> {
   if (desk === undefined) return notThere();
   if ((body.code === undefined) === (body.token === undefined))
     return fail(invalidBody([{ pointer: '', detail: 'Send exactly one of code and token.' }]));
-  const opened = await desk.signIn(body, peer.address);
+  const opened = await desk.signIn(body, peer.address, requestIdOf(headers));
   if ('code' in opened) return fail(opened);
   const view = { ...viewOf(opened.session, desk, version), key: opened.key };
   return jsonResponse(200, view, ['Set-Cookie', desk.setCookie(opened.cookie)]);
@@ -65,10 +66,11 @@ export function getSession({ principal }: Call, { desk, version }: Services): En
   return jsonResponse(200, viewOf(principal.session.stored, desk, version));
 }
 
-export async function endSession({ principal }: Call, { desk, log }: Services): Promise<EndpointOutcome> {
+export async function endSession(call: Call, { desk, clock, log }: Services): Promise<EndpointOutcome> {
+  const { principal } = call;
   if (desk === undefined || principal.kind !== 'dashboard' || principal.session === undefined) return notThere();
   const { id } = principal.session.stored;
-  await desk.sessions.end(id);
+  await desk.sessions.end(id, { ...causeOf(call), at: clock.now() });
   log.info('signed out of the desk', { session: id });
   return emptyResponse(204, ['Set-Cookie', desk.setCookie('')]);
 }

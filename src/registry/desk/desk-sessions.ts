@@ -15,7 +15,7 @@ export type OpenedSession = { readonly cookie: string; readonly key: string; rea
 
 export type DeskSessions = {
   readonly open: (
-    who: Pick<NewSession, 'subject' | 'role' | 'via' | 'members' | 'notAfter'>,
+    who: Pick<NewSession, 'subject' | 'role' | 'via' | 'members' | 'notAfter' | 'origin'>,
   ) => Promise<OpenedSession | 'full'>;
   /** The session that one of these cookies names and `key` belongs to; `key` undefined: by the cookie alone. */
   readonly find: (cookies: readonly string[], key: string | undefined) => Promise<StoredSession | undefined>;
@@ -25,7 +25,7 @@ export type DeskSessions = {
   readonly read: (digest: Buffer) => Promise<StoredSession | undefined>;
   /** Milliseconds since the epoch at which it ends whatever happens. */
   readonly endOf: (session: StoredSession) => number;
-  readonly end: (id: string) => Promise<boolean>;
+  readonly end: DeskStore['endSession'];
   readonly count: () => Promise<number>;
 };
 
@@ -70,11 +70,12 @@ export function createDeskSessions({ store, settings, clock, random }: SessionDe
       const desk = settings();
       if (desk === undefined) return 'full';
       const [cookie, key, now] = [makeCode(random), makeCode(random), clock.now()];
+      const { origin, ...person } = who;
       const session = {
         ...{ id: random(8).toString('hex'), keyDigest: digestOf(key), createdAt: now, seenAt: now },
-        ...who,
+        ...person,
       };
-      const made = { ...session, digest: digestOf(cookie) };
+      const made = { ...session, digest: digestOf(cookie), origin };
       const added = await store.addSession(made, MOST_SESSIONS, unexpired(desk.session, now));
       return added === 'full' ? added : { cookie, key, session };
     },

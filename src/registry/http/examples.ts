@@ -21,6 +21,7 @@ import { csvHeader, csvLine } from '../charges/charge-csv.ts';
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
 import type { tryBody } from '../trying/try-schemas.ts';
 import type { patternBody } from '../trying/pattern-schemas.ts';
+import type { auditList } from '../audit/audit-schemas.ts';
 import type { keyBody, keyList, KeyView, newKey } from '../keys/key-schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { overviewBody, seriesBody, topRoutesBody, totalsBody } from '../totals/totals-schemas.ts';
@@ -321,6 +322,23 @@ const KEYS = {
   },
 } as const;
 
+const AUDIT = {
+  listAudit: {
+    description:
+      'Filters apply together and are exact. An entry is written with its change: there is none without the other. Refused sign-ins of one address are counted together, hour by hour.',
+    answer: {
+      data: [
+        {
+          ...{ id: '1204', at: AT, actor: 'ana@example.com', via: 'session', kind: 'route.updated', subject: route.id },
+          subject_name: 'GET /reports/*',
+          ...{ from: { amount: '0.10' }, to: { amount: '0.25' }, request_id: null },
+        },
+      ],
+      next_cursor: null,
+    } satisfies z.input<typeof auditList>,
+  },
+} as const;
+
 const ABOUT = {
   getHealth: {
     description: 'Says only that the process answers; whether it could take a payment is its admin listener’s to say.',
@@ -375,5 +393,6 @@ export const EXPLAINED: Readonly<Record<string, Example>> = {
   ...LEDGER,
   ...KEYS,
   ...TRYING,
+  ...AUDIT,
   ...ABOUT,
 };

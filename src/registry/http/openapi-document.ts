@@ -29,6 +29,7 @@ const TAGS = [
   { name: 'desk', prefix: '/desk/', description: 'Signing in to the page for owners.' },
   { name: 'desk-links', prefix: '/v1/desk-links', description: 'Links to the page for owners.' },
   { name: 'house', prefix: '/v1/api-keys', description: 'API keys, for people: with a JWT.' },
+  { name: 'audit', prefix: '/v1/audit', description: 'Who changed what, for people: with a JWT.' },
   { name: 'about', prefix: '/', description: 'What this registry is, for anyone.' },
 ] as const;
 

@@ -23,6 +23,7 @@ import type { ExportPlaces } from '../charges/export-places.ts';
 import type { NamedNetworks } from '../charges/charge-view.ts';
 import type { ConfiguredKey } from '../auth/api-keys.ts';
 import type { Trial } from '../trying/trial.ts';
+import type { AuditStore } from '../store/audit-ports.ts';
 import type { ApiKeyStore } from '../store/ports.ts';
 
 export type Services = {
@@ -53,6 +54,8 @@ export type Services = {
   /** What the proxy of this process would answer; undefined if it has none. */
   readonly trial: () => Trial | undefined;
   readonly apiKeys: ApiKeyStore;
+  /** Undefined if the store keeps none. */
+  readonly audit: AuditStore | undefined;
   /** Keys of the configuration in force. */
   readonly configuredKeys: () => readonly Pick<ConfiguredKey, 'name' | 'scopes'>[];
   readonly random: Random;

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { problem, type Problem } from '../../domain/problem.ts';
 import { createApiKey, TooManyKeys } from '../auth/api-keys.ts';
+import { causeOf } from '../auth/author.ts';
 import { configuredHolder, storedHolder } from '../auth/key-uses.ts';
 import { describePrincipal, subjectOf } from '../auth/credentials.ts';
 import { emptyResponse, fail, jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
@@ -21,10 +22,11 @@ export async function listKeys(_call: EndpointCall, { apiKeys, configuredKeys }:
 }
 
 export async function createKey(
-  { body, principal }: EndpointCall<unknown, unknown, z.output<typeof keyBody>>,
+  call: EndpointCall<unknown, unknown, z.output<typeof keyBody>>,
   { apiKeys, random, clock, log }: Services,
 ): Promise<EndpointOutcome> {
-  const wanted = { ...body, by: subjectOf(principal) };
+  const { body, principal } = call;
+  const wanted = { ...body, by: subjectOf(principal), cause: causeOf(call) };
   const made = await createApiKey(apiKeys, wanted, { random, now: clock.now }).catch(refusalOf);
   if ('code' in made) return fail(made);
   const { stored, key } = made;
@@ -33,10 +35,11 @@ export async function createKey(
 }
 
 export async function revokeKey(
-  { params, principal }: EndpointCall<z.output<typeof keyParams>>,
+  call: EndpointCall<z.output<typeof keyParams>>,
   { apiKeys, clock, log }: Services,
 ): Promise<EndpointOutcome> {
-  const outcome = await apiKeys.revoke(params.id, new Date(clock.now()).toISOString());
+  const { params, principal } = call;
+  const outcome = await apiKeys.revoke(params.id, new Date(clock.now()).toISOString(), causeOf(call));
   switch (outcome) {
     case 'revoked':
       log.info('api key revoked', { id: params.id, by: describePrincipal(principal) });

@@ -3,7 +3,7 @@
 import type { z } from 'zod';
 import { problem } from '../../domain/problem.ts';
 import { toWire, type Route, type RouteInput, type RoutePatch } from '../../domain/routing/route.ts';
-import { writerOf } from '../auth/credentials.ts';
+import { authorOf } from '../auth/author.ts';
 import { emptyResponse, jsonResponse, fail, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import { isUnmodified, mayChange, routeEtag } from '../http/preconditions.ts';
 import { routeResponse, logWrite, refusalOf } from './route-responses.ts';
@@ -38,7 +38,7 @@ export async function createRoute(
   call: EndpointCall<unknown, unknown, RouteInput>,
   services: Services,
 ): Promise<EndpointOutcome> {
-  const created = await services.routes.create({ input: call.body, by: writerOf(call.principal) });
+  const created = await services.routes.create({ input: call.body, by: authorOf(call) });
   if (created.kind !== 'created') return fail(refusalOf(created));
   logWrite('route created', { after: created.route }, call.principal, services);
   return routeResponse(201, created.route, true);
@@ -49,7 +49,7 @@ export async function patchRoute(
   services: Services,
 ): Promise<EndpointOutcome> {
   const may = (route: Route): boolean => mayChange(call.headers, routeEtag(route));
-  const patched = await services.routes.patch(call.params.id, call.body, writerOf(call.principal), may);
+  const patched = await services.routes.patch(call.params.id, call.body, authorOf(call), may);
   switch (patched.kind) {
     case 'updated':
       logWrite('route updated', { before: patched.before, after: patched.route }, call.principal, services);
@@ -70,7 +70,7 @@ export async function patchRoute(
 
 export async function deleteRoute(call: EndpointCall<Params>, services: Services): Promise<EndpointOutcome> {
   const may = (route: Route): boolean => mayChange(call.headers, routeEtag(route));
-  const removed = await services.routes.remove(call.params.id, writerOf(call.principal), may);
+  const removed = await services.routes.remove(call.params.id, authorOf(call), may);
   switch (removed.kind) {
     case 'removed': {
       const note = services.isDeclared(removed.route)

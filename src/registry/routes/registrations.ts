@@ -1,17 +1,23 @@
 // Routes that SDKs register. They take turns: those that wait are added together in one transaction. In one process
 // free requests wait for a turn's checks. So after each turn there is a pause as long as the turn was. One API key may
 // add so many a minute. An SDK that registers what is stored already, as at its start, is never refused.
+import type { IncomingHttpHeaders } from 'node:http';
 import { problem, secondsToWait, type Problem } from '../../domain/problem.ts';
 import type { RouteInput } from '../../domain/routing/route.ts';
 import type { Schedule } from '../../host/clock.ts';
 import { createRateLimit, type RateLimit } from '../../host/rate-limit.ts';
 import type { CreateResult, Creation, Routes } from './registry-routes.ts';
-import { nameKey, writerOf, type Principal } from '../auth/credentials.ts';
+import { authorOf } from '../auth/author.ts';
+import { nameKey, type Principal } from '../auth/credentials.ts';
 import type { StoredRoute } from '../store/ports.ts';
 
 export type Registrations = {
   /** A problem if `principal` has added its share. Rejects if the store fails. */
-  readonly add: (input: RouteInput, principal: Principal) => Promise<CreateResult | Problem>;
+  readonly add: (
+    input: RouteInput,
+    principal: Principal,
+    headers?: IncomingHttpHeaders,
+  ) => Promise<CreateResult | Problem>;
 };
 
 type RegistrationsDeps = {
@@ -104,9 +110,9 @@ export function createRegistrations({
   };
 
   return {
-    add: (input, principal) =>
+    add: (input, principal, headers) =>
       new Promise((resolve, reject) => {
-        waiting.push({ input, by: writerOf(principal), key: nameKey(principal), resolve, reject });
+        waiting.push({ input, by: authorOf({ principal, headers }), key: nameKey(principal), resolve, reject });
         if (busy) return;
         busy = true;
         void turn();

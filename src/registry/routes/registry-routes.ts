@@ -11,7 +11,16 @@ import { createSingleFlight, type SingleFlight } from './single-flight.ts';
 import { applyPatch, findChangeFaults, findNewFaults, keyOf, makeRoute, type RouteRules } from './route-changes.ts';
 import { createRouteMemory, type RouteMemory } from './route-index.ts';
 import { createRouteTurns, type TurnOutcome, type Plan, type TakeTurn } from './write-queue.ts';
-import type { Conflict, NewRoute, RouteChange, RouteStore, RouteWrite, StoredRoute, Writer } from '../store/ports.ts';
+import type {
+  Author,
+  Conflict,
+  NewRoute,
+  RouteChange,
+  RouteStore,
+  RouteWrite,
+  StoredRoute,
+  Writer,
+} from '../store/ports.ts';
 
 export type InvalidRoute = { readonly kind: 'invalid'; readonly errors: readonly FieldError[] };
 /** The registry holds as many routes as it may. */
@@ -31,7 +40,7 @@ type PatchResult =
 type RemoveResult = { readonly kind: 'removed'; readonly route: StoredRoute } | { readonly kind: 'gone' | 'refused' };
 
 /** A route to be made, and who makes it. */
-export type Creation = { readonly input: RouteInput; readonly by: Writer };
+export type Creation = { readonly input: RouteInput; readonly by: Writer | Author };
 /** Whether a route, as it is when the turn comes, may be changed. */
 type Condition = (route: StoredRoute) => boolean;
 
@@ -58,8 +67,8 @@ export type Routes = Omit<RouteMemory, 'apply' | 'noteDeclared' | 'replace' | 'f
   readonly create: (creation: Creation) => Promise<CreateResult>;
   /** Several at once in one transaction; each may have an outcome of its own. */
   readonly createAll: (creations: readonly Creation[]) => Promise<readonly CreateResult[]>;
-  readonly patch: (id: string, patch: RoutePatch, by: Writer, may: Condition) => Promise<PatchResult>;
-  readonly remove: (id: string, by: Writer, may: Condition) => Promise<RemoveResult>;
+  readonly patch: (id: string, patch: RoutePatch, by: Writer | Author, may: Condition) => Promise<PatchResult>;
+  readonly remove: (id: string, by: Writer | Author, may: Condition) => Promise<RemoveResult>;
   /** Writes decided over the whole set, in one transaction: all of them, or none if `plan` throws. */
   readonly writeTogether: <T>(by: Writer, plan: (writes: Writes) => T) => Promise<T>;
   /** Ends the watch of the store. */
@@ -138,11 +147,14 @@ function createAll(
   { takeTurn, rules, now, newId }: Parts,
   creations: readonly Creation[],
 ): Promise<readonly CreateResult[]> {
-  const made = creations.map(({ input, by }) => makeRoute(newId(), input, now(), by));
+  const made = creations.map(({ input, by }) => {
+    const { writer, cause } = authorOf(by);
+    return { ...makeRoute(newId(), input, now(), writer), cause };
+  });
   return takeTurn(() => {
-    const checked = made.map((route) => ({ route, errors: findNewFaults(route, rules) }));
+    const checked = made.map(({ cause, ...route }) => ({ route, cause, errors: findNewFaults(route, rules) }));
     return {
-      writes: checked.flatMap(({ route, errors }) => (errors.length > 0 ? [] : [insertOf(route)])),
+      writes: checked.flatMap(({ route, cause, errors }) => (errors.length > 0 ? [] : [insertOf(route, cause)])),
       end: (outcomes) => {
         let next = 0;
         const created = checked.map(({ errors }) =>
@@ -180,9 +192,10 @@ function patchRoute(
     if (changed === was) return writesNothing({ kind: 'unchanged', route: was });
     const errors = findChangeFaults(was, changed, rules);
     if (errors.length > 0) return writesNothing({ kind: 'invalid', errors });
-    const route = { ...changed, updatedAt: now(), writtenBy: by };
+    const { writer, cause } = authorOf(by);
+    const route = { ...changed, updatedAt: now(), writtenBy: writer };
     return {
-      writes: [{ kind: 'update', route, key: keyOf(route.pattern), was }],
+      writes: [{ kind: 'update', route, key: keyOf(route.pattern), was, cause }],
       end: ([outcome]) => {
         if (outcome?.kind === 'written') return { kind: 'updated', before: was, route: outcome.route };
         return outcome?.kind === 'conflict' ? outcome : undefined;
@@ -199,8 +212,9 @@ function removeRoute(
     const was = memory.get(id);
     if (was === undefined) return writesNothing({ kind: 'gone' });
     if (!may(was)) return writesNothing({ kind: 'refused' });
+    const { writer, cause } = authorOf(by);
     return {
-      writes: [{ kind: 'delete', was, by, at: now() }],
+      writes: [{ kind: 'delete', was, by: writer, at: now(), cause }],
       end: ([outcome]) => (outcome?.kind === 'written' ? { kind: 'removed', route: outcome.route } : undefined),
     };
   });
@@ -228,8 +242,12 @@ function writesNothing<T>(result: T): Plan<T> {
   return { writes: [], end: () => result };
 }
 
-function insertOf(route: NewRoute): RouteWrite {
-  return { kind: 'insert', route, key: keyOf(route.pattern) };
+function insertOf(route: NewRoute, cause?: Author['cause']): RouteWrite {
+  return { kind: 'insert', route, key: keyOf(route.pattern), cause };
+}
+
+function authorOf(by: Writer | Author): { readonly writer: Writer; readonly cause?: Author['cause'] } {
+  return typeof by === 'string' ? { writer: by } : by;
 }
 
 function createdOf(outcome: TurnOutcome | undefined): CreateResult | undefined {

@@ -76,7 +76,7 @@ export async function registerRoute(
     const members = call.ignored.slice(0, MAX_LOGGED_NAMES).map((name) => name.slice(0, MAX_LOGGED_LENGTH));
     services.log.warn('members of a registration were ignored', { members, by: describePrincipal(call.principal) });
   }
-  const created = await services.registrations.add(call.body, call.principal);
+  const created = await services.registrations.add(call.body, call.principal, call.headers);
   if ('code' in created) return fail(created);
   if (created.kind === 'created') {
     logWrite('route registered', { after: created.route }, call.principal, services);

@@ -19,9 +19,10 @@ import {
 } from '../../domain/payment/charge-fields.ts';
 import { historyOf, type ChargeHistoryEntry } from '../../domain/payment/charge-history.ts';
 import type { ChargeChange, ListedCharge } from '../../domain/payment/reports.ts';
-import type { ChargeEventType } from '../../domain/webhooks/event-types.ts';
 import type { StoredCharge, Change, Entry, InsertResult, UpdateResult } from '../../domain/payment/ledger.ts';
 import { leavesToOwner } from '../../domain/payment/transition.ts';
+import { auditValues, type AuditValues } from './audit-values.ts';
+import { auditOfCharge } from './charge-audit.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import { standingOf } from '../../domain/payment/whereabouts.ts';
 import { bytes, integer, text, type Row } from './rows.ts';
@@ -237,8 +238,8 @@ export type RowChange = {
   readonly dropsAnswer: boolean;
   /** Money that moved with this change. */
   readonly settled: SumFacts | null;
-  /** Type of the event that webhooks tell of it. */
-  readonly tells: ChargeEventType | null;
+  /** Entry of the audit log that goes with it. */
+  readonly audit: AuditValues | null;
 };
 
 /** Facts that the sums are made of. */
@@ -264,10 +265,10 @@ export function toRowInsert({ charge, claim, options }: Entry, now: number): Row
   };
 }
 
-export function toRowChange(
-  { before: { charge: before, version }, after, actor, because }: Change,
-  now: number,
-): RowChange {
+export function toRowChange(change: Change, now: number): RowChange {
+  const { after, actor, because } = change;
+  const { charge: before, version } = change.before;
+  const entry = auditOfCharge(change, now);
   const claimed = 'claim' in because ? because : undefined;
   return {
     ...{ id: before.id, version },
@@ -278,14 +279,8 @@ export function toRowChange(
     ...(before.credential === after.credential ? {} : { credential: after.credential }),
     dropsAnswer: before.answer !== null && after.answer === null,
     settled: before.settledAt === null && after.settledAt !== null ? settledOf(after) : null,
-    tells: eventOf(before, after),
+    audit: entry === undefined ? null : auditValues(entry),
   };
-}
-
-/** A charge that is settling tells of itself once: when its end is unknown for the first time. */
-function eventOf(before: Charge, after: Charge): ChargeEventType | null {
-  if (after.state === 'settling') return before.attempts === 0 && after.attempts > 0 ? 'charge.unknown' : null;
-  return before.state === after.state ? null : `charge.${after.state}`;
 }
 
 function roomFor({ payment: { network, payer } }: Charge, options: ClaimOptions, now: number): Room {

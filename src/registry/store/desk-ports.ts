@@ -1,6 +1,8 @@
 // The port of a store for the desk: sessions of people, and tickets, each of which is good once. Every process that shares
 // the store knows them, and none of them holds an id, a key or a code: only their SHA-256.
 
+import type { AuditCause } from '../../domain/audit.ts';
+
 export type DeskRole = 'admin' | 'viewer';
 export type SignInWay = 'link' | 'token' | 'oidc';
 
@@ -20,8 +22,13 @@ export type StoredSession = {
   /** End of the token that it was made of; null: of none. */
   readonly notAfter: number | null;
 };
-/** `digest`: SHA-256 of its cookie. */
-export type NewSession = StoredSession & { readonly digest: Buffer };
+/** `digest`: SHA-256 of its cookie. `origin`: where it was asked for, for the audit log. */
+export type NewSession = StoredSession & {
+  readonly digest: Buffer;
+  readonly origin?: { readonly address: string; readonly requestId: string | null } | undefined;
+};
+/** Who ended a session, and when. */
+export type SessionEnd = AuditCause & { readonly at: number };
 
 /** Sessions that hold: made and seen after these times, and not over at `now`. */
 export type SessionWindow = { readonly createdAfter: number; readonly seenAfter: number; readonly now: number };
@@ -38,7 +45,10 @@ export type NewTicket = {
   readonly endsAt: number;
 };
 
-/** Every call rejects with StoreUnavailable if the store cannot do or say it; a write resolves only once it is durable. */
+/**
+ * Every call rejects with StoreUnavailable if the store cannot do or say it; a write resolves only once it is durable. A session
+ * that is made or ended leaves an entry in the audit log.
+ */
 export type DeskStore = {
   /** `full` if `most` of its kind are good at `now`. */
   readonly addTicket: (ticket: NewTicket, most: number, now: number) => Promise<'added' | 'full'>;
@@ -54,8 +64,8 @@ export type DeskStore = {
   readonly seeSession: (id: string, at: number) => Promise<void>;
   /** Sessions that hold, newest first. */
   readonly listSessions: (holding: SessionWindow) => Promise<readonly StoredSession[]>;
-  /** Whether there was one. */
-  readonly endSession: (id: string) => Promise<boolean>;
+  /** Whether there was one. `end` goes into the audit log. */
+  readonly endSession: (id: string, end: SessionEnd) => Promise<boolean>;
   /** How many there were. */
-  readonly endAllSessions: () => Promise<number>;
+  readonly endAllSessions: (end: SessionEnd) => Promise<number>;
 };

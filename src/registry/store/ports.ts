@@ -1,14 +1,15 @@
 // The ports of a store: routes with the numbered log of their changes, API keys, and the ledger of charges. Each kind
 // of store is a folder beside this file that implements it; store-kinds.ts chooses.
+import type { AuditCause } from '../../domain/audit.ts';
 import type { Scope } from '../../domain/scope.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import { LedgerUnavailable, type ChargeKeeping, type ChargeStore } from '../../domain/payment/ledger.ts';
 import type { TotalsStore } from '../../domain/totals/totals-store.ts';
-import type { WebhookStore } from '../../domain/webhooks/webhook-store.ts';
 import type { Route, RouteWire } from '../../domain/routing/route.ts';
 import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { DeclaredRoute } from '../routes/three-way-merge.ts';
+import type { AuditStore } from './audit-ports.ts';
 import type { CopySource, CopyTarget } from './copy-ports.ts';
 import type { DeskStore } from './desk-ports.ts';
 
@@ -82,6 +83,7 @@ export type Store = {
   readonly routes: RouteStore;
   readonly apiKeys: ApiKeyStore;
   readonly desk: DeskStore;
+  readonly audit: AuditStore;
   /** Opened with its first call. */
   readonly charges: ChargesStore;
   /** Measures the store; undefined if it cannot be asked. */
@@ -113,8 +115,6 @@ export type ChargesStore = ChargeStore &
     readonly endRun: (run: string) => Promise<void>;
     /** Sums beside the charges. */
     readonly totals: TotalsStore;
-    /** Events on their way to endpoints. */
-    readonly webhooks: WebhookStore;
     /** Load of this process on a store that others share; undefined if there are none. */
     readonly load?: () => StoreLoad;
   };
@@ -145,6 +145,9 @@ export type Head = { readonly revision: number; readonly stamp: string };
 
 /** Writer of a route. A name may hold anything; what stands before it says whose it is. */
 export type Writer = 'config' | `dashboard:${string}` | `api_key:${string}`;
+
+/** Writer of a route, with what the audit log says of him; a writer alone says that himself. */
+export type Author = { readonly writer: Writer; readonly cause: AuditCause };
 
 /** Route as it is stored. `seq` is the revision that made it: the order of creation, and a list's cursor. */
 export type StoredRoute = Route & {
@@ -184,12 +187,13 @@ export type RouteStore = {
 
 /**
  * Write of a route. `key`: the pattern's, of which there is one for each method. `was`: the stored route as the caller
- * knows it.
+ * knows it. `cause` goes into the audit log in the same transaction; left out, it is the writer.
  */
-export type RouteWrite =
+export type RouteWrite = { readonly cause?: AuditCause | undefined } & (
   | { readonly kind: 'insert'; readonly route: NewRoute; readonly key: string }
   | { readonly kind: 'update'; readonly route: StoredRoute; readonly key: string; readonly was: StoredRoute }
-  | { readonly kind: 'delete'; readonly was: StoredRoute; readonly by: Writer; readonly at: string };
+  | { readonly kind: 'delete'; readonly was: StoredRoute; readonly by: Writer; readonly at: string }
+);
 export type WriteOptions = {
   /** Routes that there may be. */
   readonly maxRoutes: number;
@@ -234,8 +238,8 @@ export type FoundKey = StoredKey & { readonly digest: Buffer };
 
 /** Every call rejects with StoreUnavailable if the store cannot do or say it; a write resolves only once it is durable. */
 export type ApiKeyStore = {
-  /** `full` if `most` keys are not revoked. */
-  readonly insert: (key: NewKey, most: number) => Promise<'inserted' | 'full'>;
+  /** `full` if `most` keys are not revoked. `cause` goes into the audit log. */
+  readonly insert: (key: NewKey, most: number, cause?: AuditCause) => Promise<'inserted' | 'full'>;
   /**
    * The key with this SHA-256, revoked ones too: the caller looks at `revokedAt`. By the digest alone, so that every
    * wrong key is the same miss. A look-up by the id in a key would take longer for ids that exist.
@@ -243,7 +247,7 @@ export type ApiKeyStore = {
   readonly find: (digest: Buffer) => Promise<FoundKey | undefined>;
   /** Oldest first, revoked ones too. */
   readonly list: () => Promise<readonly StoredKey[]>;
-  readonly revoke: (id: string, at: string) => Promise<'revoked' | 'already_revoked' | 'unknown'>;
+  readonly revoke: (id: string, at: string, cause?: AuditCause) => Promise<'revoked' | 'already_revoked' | 'unknown'>;
   /** Writes that a key was used at `at`, in milliseconds since the epoch; an earlier moment changes nothing. */
   readonly use: (holder: string, at: number) => Promise<void>;
   /** When each key was used last, by its holder's name. */

@@ -1,5 +1,6 @@
 // Routes and their changes as the columns of a store and back, the same for every kind of store. A row that the schema
 // does not allow throws here: no wrong price is handed on.
+import type { AuditCause } from '../../domain/audit.ts';
 import {
   blankOf,
   fromWire,
@@ -25,6 +26,7 @@ export type RecordedChange = {
   readonly by: Writer;
   readonly before?: Route;
   readonly after?: Route;
+  readonly cause?: AuditCause | undefined;
 };
 
 export function isOther(stored: StoredRoute, known: StoredRoute): boolean {

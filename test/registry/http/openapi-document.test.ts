@@ -414,6 +414,11 @@ describe('live responses are what the document says', () => {
     answered.add(`POST ${KEYS} 409`);
   });
 
+  test('behaviour: answers about the audit log are what the document says', async () => {
+    await dashboard('POST', '/v1/api-keys', '/v1/api-keys', { body: { name: 'audited', scopes: ['sdk'] } });
+    for (const query of ['', '?limit=1', '?kind=nothing']) await dashboard('GET', '/v1/audit', `/v1/audit${query}`);
+  });
+
   test('behaviour: answers of the endpoints for anyone are what the document says', async () => {
     await check(row('GET', '/v1/health'), await kit.ask('GET', '/v1/health'));
     for (const path of ['/v1/health', '/openapi.json', '/v1/openapi.json'])

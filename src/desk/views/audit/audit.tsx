@@ -1,43 +1,49 @@
 // The audit log: who changed or was refused what, when, and by which way they were signed in. Only members that changed are
-// shown, never a secret.
+// shown, never a secret. Every text comes from somebody else, so each is shown as text, apart from the direction of its letters.
 import { useDesk } from '../../desk.ts';
+import { shortened } from '../../format/shortened.ts';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
-import { Icon } from '../../parts/icon.tsx';
+import { Day } from '../../parts/day.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Pages } from '../../parts/pages.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
 import { Moment } from '../../parts/text.tsx';
-import type { AuditEntry } from '../../wire/house.ts';
+import type { AuditLine } from '../../wire/house.ts';
 import type { PageOf } from '../../wire/billing.ts';
 import { wordOf } from '../routes/conflict.tsx';
 import { readCursors } from '../routes/routes.tsx';
+import { AuditFilters } from './audit-filters.tsx';
+import { placeOf, wayText } from './audit-words.ts';
 
 const PAGE = 50;
 
 export function AuditView() {
   const { router } = useDesk();
-  const query = router.query.value;
-  const [actor, subject, kind] = ['actor', 'subject', 'kind'].map((name) => query.get(name));
+  const { actor = '', subject = '', kind = '', from = '', to = '' } = Object.fromEntries(router.query.value);
   const cursors = readCursors(router.state.value);
-  const page = useResource<PageOf<AuditEntry>>(
-    withQuery('/v1/audit', { actor, subject, kind, limit: PAGE, cursor: cursors.at(-1) }),
+  const page = useResource<PageOf<AuditLine>>(
+    withQuery('/v1/audit', { actor, subject, kind, from, to, limit: PAGE, cursor: cursors.at(-1) }),
   );
-  const isFiltered = Boolean(actor || subject || kind);
+  const isFiltered = [actor, subject, kind, from, to].some((value) => value !== '');
   return (
     <>
       <PageHead title="Audit" about="Who changed what, and who was refused." />
       <div class="filters" role="search">
-        <Filter name="actor" label="Who" value={actor ?? ''} />
-        <Filter name="subject" label="About" value={subject ?? ''} />
-        <Filter name="kind" label="Kind" value={kind ?? ''} />
+        <AuditFilters actor={actor} subject={subject} kind={kind} />
+        <div class="days">
+          <Day name="from" label="From" value={from} />
+          <Day name="to" label="To" value={to} />
+        </div>
       </div>
       <section class="card" aria-label="Audit log">
         <Loaded of={page} what="The audit log" skeleton={<Skeleton lines={6} />}>
           {({ data, next_cursor: next }) =>
             data.length === 0 ? (
               <Empty title={isFiltered ? 'Nothing is like that' : 'Nothing has been changed yet'}>
-                Changes of routes, keys and configuration appear here, and who signed in.
+                {isFiltered
+                  ? 'Filters are exact: a whole name, a whole id.'
+                  : 'Changes of routes, keys and configuration appear here, and who signed in.'}
               </Empty>
             ) : (
               <>
@@ -56,45 +62,26 @@ export function AuditView() {
   );
 }
 
-function Filter({ name, label, value }: { readonly name: string; readonly label: string; readonly value: string }) {
-  const { router } = useDesk();
-  return (
-    <form
-      class="search small-search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const field = event.currentTarget.querySelector('input');
-        router.setQuery({ [name]: field?.value.trim() ?? null });
-      }}
-    >
-      <Icon name="search" />
-      <input
-        key={value}
-        type="search"
-        {...(name === 'actor' ? { 'data-search': true } : {})}
-        aria-label={label}
-        placeholder={label}
-        spellcheck={false}
-        autoComplete="off"
-        defaultValue={value}
-        onChange={(event) => router.setQuery({ [name]: event.currentTarget.value.trim() })}
-      />
-    </form>
-  );
-}
-
-function Entry({ entry }: { readonly entry: AuditEntry }) {
-  const { at, actor, via, kind, subject, from, to } = entry;
-  const names = [...new Set([...Object.keys(from ?? {}), ...Object.keys(to ?? {})])];
+function Entry({ entry }: { readonly entry: AuditLine }) {
+  const { at, actor, via, kind, from, to } = entry;
+  const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
   return (
     <li data-row tabIndex={-1}>
       <div class="audit-line">
         <span>
-          <strong>{actor || 'Somebody'}</strong>
-          {via && <span class="muted"> by {via.replaceAll('_', ' ')}</span>}
+          {actor === '' ? (
+            <strong>{via === 'tollgate' && !/refused/.test(kind) ? 'Tollgate' : 'Somebody'}</strong>
+          ) : (
+            <a href={withQuery('/desk/audit', { actor })} title={`All that ${actor} did`}>
+              <strong>
+                <bdi>{actor}</bdi>
+              </strong>
+            </a>
+          )}
+          <span class="muted"> {wayText(via)}</span>
         </span>
-        <span class={/refused/.test(kind) ? 'tag warned' : 'tag'}>{kind}</span>
-        {subject && <code>{subject}</code>}
+        <span class={/refused|failed|disabled/.test(kind) ? 'tag warned' : 'tag'}>{kind}</span>
+        <Subject entry={entry} />
         <span class="muted when">
           <Moment at={at} />
         </span>
@@ -104,16 +91,34 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
           {names.map((name) => (
             <span key={name}>
               {name}:{' '}
-              {from !== null && name in from && from[name] !== null && (
+              {name in from && from[name] !== null && (
                 <>
-                  <del>{wordOf(from[name])}</del>{' '}
+                  <del>
+                    <bdi>{wordOf(from[name])}</bdi>
+                  </del>{' '}
                 </>
               )}
-              {to !== null && name in to && <ins>{wordOf(to[name])}</ins>}
+              {name in to && (
+                <ins>
+                  <bdi>{wordOf(to[name])}</bdi>
+                </ins>
+              )}
             </span>
           ))}
         </p>
       )}
     </li>
   );
+}
+
+function Subject({ entry }: { readonly entry: AuditLine }) {
+  const { kind, subject, subject_name: name } = entry;
+  if (subject === '') return null;
+  const place = placeOf(kind, subject);
+  const text = (
+    <code title={subject}>
+      <bdi>{name ?? shortened(subject, 18, 6)}</bdi>
+    </code>
+  );
+  return place === undefined ? text : <a href={place}>{text}</a>;
 }

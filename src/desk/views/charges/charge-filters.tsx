@@ -1,5 +1,6 @@
 // The filters of the charges: states as words to press, days, and the ones that a link brought, each to be put away by itself.
 import { useDesk } from '../../desk.ts';
+import { Day } from '../../parts/day.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { STATES } from '../../wire/billing.ts';
 import { chosenStates, type ChargeChoice, type FilterName } from './charge-filter.ts';
@@ -42,20 +43,6 @@ export function ChargeFilters({ filter }: { readonly filter: ChargeChoice }) {
       <Brought name="network" word="Network" value={filter.network} />
       <Brought name="currency" word="Currency" value={filter.currency} />
     </div>
-  );
-}
-
-function Day({ name, label, value }: { name: FilterName; label: string; value: string | null }) {
-  const { router } = useDesk();
-  return (
-    <label class="day">
-      <span>{label}</span>
-      <input
-        type="date"
-        value={value ?? ''}
-        onChange={(event) => router.setQuery({ [name]: event.currentTarget.value })}
-      />
-    </label>
   );
 }
 

@@ -3,6 +3,8 @@
 import { readKey } from '../api-key-values.ts';
 import type { ApiKeyStore, FoundKey } from '../ports.ts';
 import { bytes, integer, text } from '../rows.ts';
+import { auditOfKey, auditOfRevocation } from '../audit-entries.ts';
+import { addAudit } from './audit-insert.ts';
 import { inTransaction, type Session } from './connection.ts';
 import type { Links } from './links.ts';
 import { createAsk } from './route-store.ts';
@@ -68,21 +70,25 @@ export function createApiKeys(links: Links, watch: ChangeWatch): ApiKeyStore {
   };
 
   return {
-    insert: ({ id, name, digest, scopes, createdAt, createdBy }, most) =>
+    insert: (key, most, cause) =>
       write(async (session) => {
+        const { id, name, digest, scopes, createdAt, createdBy } = key;
         const { rows } = await session.query({ name: 'tollgate_keys_live', text: sql.live }, []);
         if (integer(rows[0] ?? {}, 'live') >= most) return 'full';
         const values = [id, name, digest, scopes.join(' '), createdAt, createdBy];
         await session.query({ name: 'tollgate_keys_insert', text: sql.insert }, values);
+        await addAudit(session, schema, auditOfKey(key, cause));
         return 'inserted';
       }),
     find: async (digest) => (await current()).get(digest.toString('hex')),
     list: async () =>
       (await ask((session) => session.query({ name: 'tollgate_keys', text: all }, []))).rows.map(readKey),
-    revoke: (id, at) =>
+    revoke: (id, at, cause) =>
       write(async (session) => {
-        if ((await session.query({ name: 'tollgate_keys_revoke', text: sql.revoke }, [id, at])).count > 0)
+        if ((await session.query({ name: 'tollgate_keys_revoke', text: sql.revoke }, [id, at])).count > 0) {
+          await addAudit(session, schema, auditOfRevocation(id, at, cause));
           return 'revoked';
+        }
         const { count } = await session.query({ name: 'tollgate_keys_exists', text: sql.exists }, [id]);
         return count > 0 ? 'already_revoked' : 'unknown';
       }),

@@ -11,6 +11,7 @@ import {
   readStored,
   type Value,
 } from '../charge-values.ts';
+import { AUDIT_COLUMNS } from '../audit-values.ts';
 import { integer, text, type Row } from '../rows.ts';
 import type { ChangeKindOfRow, ChargeSql } from './charge-sql.ts';
 import { codeOf, constraintOf, PostgresRefusal, type Answer, type Session, type Statement } from './connection.ts';
@@ -161,7 +162,7 @@ function kindOf(change: RowChange, kept: KeptAnswer | undefined): ChangeKindOfRo
     setsCredential: change.credential !== undefined,
     setsAnswer: kept !== undefined || change.dropsAnswer,
     isSettled: change.settled !== null,
-    tells: change.tells,
+    isAudited: change.audit !== null,
   };
 }
 
@@ -227,6 +228,7 @@ function updateValues(kind: ChangeKindOfRow, changes: BatchPlan['updates'][numbe
         ]
       : []),
     ...kind.columns.map((_, column) => changes.map(({ change }) => bound(change.values[column]))),
+    ...(kind.isAudited ? AUDIT_COLUMNS.map((_, at) => changes.map(({ change }) => bound(change.audit?.[at]))) : []),
   ];
 }
 

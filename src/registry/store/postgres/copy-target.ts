@@ -84,7 +84,7 @@ function createSession(session: Session, schema: string, random: Random): CopySe
       await session.simple(
         `INSERT INTO ${schema}.charges_undelivered (seq) SELECT seq FROM ${schema}.charges WHERE state = 'settled';
          ALTER TABLE ${schema}.charges ALTER COLUMN seq RESTART WITH ${nextSeq};
-         SELECT setval(pg_get_serial_sequence('${schema}.webhook_events', 'n'), (SELECT coalesce(max(n), 0) + 1 FROM ${schema}.webhook_events), false)`,
+         SELECT setval(pg_get_serial_sequence('${schema}.audit', 'n'), (SELECT coalesce(max(n), 0) + 1 FROM ${schema}.audit), false)`,
       );
     },
     rows: async function* (table) {
@@ -104,8 +104,7 @@ function createSession(session: Session, schema: string, random: Random): CopySe
 /** A row in any of them is one of a store that was used; `check` of a server that started leaves one. */
 const FILLED = [
   ...['routes', 'changes', 'api_keys', 'charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_work'],
-  ...['charge_totals', 'request_totals', 'overhead_totals', 'totals_sources'],
-  ...['webhook_endpoints', 'webhook_wants', 'webhook_events', 'webhook_deliveries'],
+  ...['charge_totals', 'request_totals', 'overhead_totals', 'totals_sources', 'audit'],
 ] as const;
 
 type Target = {
@@ -128,6 +127,7 @@ const TARGETS: Readonly<Record<CopiedTable, Target>> = {
   changes: plainly('changes', 'ORDER BY revision'),
   api_keys: plainly('api_keys', 'ORDER BY id'),
   api_key_uses: plainly('api_key_uses', 'ORDER BY holder'),
+  audit: plainly('audit', 'ORDER BY n'),
   charges: plainly('charges', 'ORDER BY seq'),
   charge_answers: {
     columns: ['seq', 'answer_status', 'answer_headers', 'answer_body'],
@@ -163,10 +163,6 @@ const TARGETS: Readonly<Record<CopiedTable, Target>> = {
   request_totals: plainly('request_totals', 'ORDER BY step, start, route_id'),
   overhead_totals: plainly('overhead_totals', 'ORDER BY step, start, bucket'),
   totals_sources: plainly('totals_sources', 'ORDER BY source'),
-  webhook_endpoints: plainly('webhook_endpoints', 'ORDER BY id'),
-  webhook_wants: plainly('webhook_wants', 'ORDER BY type, endpoint_id'),
-  webhook_events: plainly('webhook_events', 'ORDER BY n'),
-  webhook_deliveries: plainly('webhook_deliveries', 'ORDER BY endpoint_id, n'),
 };
 
 /** Binds rows as JSON, whose members are named as columns: their types are the table's own. */
@@ -181,7 +177,7 @@ function writing(schema: string, table: CopiedTable): string {
     const sets = columns.filter((name) => name !== 'seq').map((name) => `${name} = v.${name}`);
     return `UPDATE ${schema}.charges AS c SET ${sets.join(', ')} FROM ${rows('charges')} AS v WHERE c.seq = v.seq`;
   }
-  const asGiven = table === 'charges' ? 'OVERRIDING SYSTEM VALUE' : '';
+  const asGiven = table === 'charges' || table === 'audit' ? 'OVERRIDING SYSTEM VALUE' : '';
   return `INSERT INTO ${schema}.${table} (${named}) ${asGiven} SELECT ${named} FROM ${rows(table)}`;
 }
 

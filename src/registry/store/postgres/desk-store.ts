@@ -3,6 +3,8 @@
 import type { DeskStore } from '../desk-ports.ts';
 import { readSession, SESSION_COLUMNS, sessionValues } from '../desk-values.ts';
 import { integer, text } from '../rows.ts';
+import { auditOfEnd, auditOfSession } from '../audit-entries.ts';
+import { addAudit } from './audit-insert.ts';
 import { inTransaction, type Session } from './connection.ts';
 import type { Links } from './links.ts';
 import { createAsk } from './route-store.ts';
@@ -61,6 +63,7 @@ export function createDeskStore(links: Links): DeskStore {
         await run(session, 'endOld', [createdAfter, seenAfter, now]);
         if ((await countOf(run(session, 'countSessions', []))) >= most) return 'full';
         await run(session, 'addSession', sessionValues(made));
+        await addAudit(session, schema, auditOfSession(made));
         return 'added';
       }),
     findSession: async (digest) => {
@@ -70,7 +73,17 @@ export function createDeskStore(links: Links): DeskStore {
     seeSession: (id, at) => change(async (session) => void (await run(session, 'see', [id, at]))),
     listSessions: async ({ createdAfter, seenAfter, now }) =>
       (await ask((session) => run(session, 'list', [createdAfter, seenAfter, now]))).rows.map(readSession),
-    endSession: (id) => change(async (session) => (await run(session, 'end', [id])).count > 0),
-    endAllSessions: () => change(async (session) => (await run(session, 'endAll', [])).count),
+    endSession: (id, end) =>
+      change(async (session) => {
+        const ended = (await run(session, 'end', [id])).count > 0;
+        if (ended) await addAudit(session, schema, auditOfEnd(end, id));
+        return ended;
+      }),
+    endAllSessions: (end) =>
+      change(async (session) => {
+        const ended = (await run(session, 'endAll', [])).count;
+        if (ended > 0) await addAudit(session, schema, auditOfEnd(end, ended));
+        return ended;
+      }),
   };
 }

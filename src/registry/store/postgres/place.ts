@@ -10,6 +10,7 @@ import { createRandom } from '../../../host/clock.ts';
 import type { ChargesOptions, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
+import { createAudit } from './audit.ts';
 import { chargeGrants } from './charge-grants.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charge-store.ts';
 import { createCommonSettings } from './common-settings.ts';
@@ -96,6 +97,7 @@ export async function openPostgres(
       routes: createRoutes({ links, watch, random: links.random, registryId, ...kept }),
       apiKeys: createApiKeys(links, watch),
       desk: createDeskStore(links),
+      audit: createAudit(links),
       share: createCommonSettings(links, watch),
       charges,
       stats: async () => undefined,

@@ -29,7 +29,7 @@ export function createRoutes({
 }: RouteRowsOptions): RouteStore {
   const { schema } = links;
   const sql = createRouteSql(schema);
-  const deps = { sql, random, changesKept };
+  const deps = { sql, schema, random, changesKept };
   const ask = createAsk(links, 'read');
   const askToChange = createAsk(links, 'change');
   /** Head that was told last: a restored or promoted database may tell the same revision of another set. */

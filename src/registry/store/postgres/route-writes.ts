@@ -14,9 +14,10 @@ import {
   type RecordedChange,
 } from '../route-values.ts';
 import { integer, type Row } from '../rows.ts';
+import { auditOfRoute } from '../audit-entries.ts';
+import { addAudit } from './audit-insert.ts';
 import { plain } from './charge-batch.ts';
 import { PostgresRefusal, type Answer, type Session } from './connection.ts';
-import { isWanted, queueing } from './webhook-outbox.ts';
 
 const COLUMNS = ROUTE_COLUMNS.join(', ');
 
@@ -24,6 +25,7 @@ type RouteSql = ReturnType<typeof createRouteSql>;
 type QueryRunner = (text: string, values: readonly unknown[]) => Promise<Answer>;
 type WriteDeps = {
   readonly sql: RouteSql;
+  readonly schema: string;
   readonly random: Random;
   readonly changesKept: number;
 };
@@ -40,7 +42,9 @@ export async function writeRoutes(
   if (ifRevision !== undefined && head.revision !== ifRevision) return 'moved';
   const outcomes: WriteOutcome[] = [];
   for (const write of writes) {
-    outcomes.push(await writeOne(deps, run, write, maxRoutes, head));
+    const audited = (change: RecordedChange): Promise<void> =>
+      addAudit(session, deps.schema, auditOfRoute(change, write.cause));
+    outcomes.push(await writeOne({ ...deps, run, audited }, write, maxRoutes, head));
     head = readHead((await run(sql.head, [])).rows[0]);
   }
   const failed = outcomes.find(({ kind }) => kind !== 'written');
@@ -50,9 +54,13 @@ export async function writeRoutes(
   return { head, outcomes };
 }
 
+type OneWriteDeps = WriteDeps & {
+  readonly run: QueryRunner;
+  readonly audited: (change: RecordedChange) => Promise<void>;
+};
+
 async function writeOne(
-  { sql, random, changesKept }: WriteDeps,
-  run: QueryRunner,
+  { sql, random, changesKept, run, audited }: OneWriteDeps,
   write: RouteWrite,
   maxRoutes: number,
   start: Head,
@@ -62,7 +70,8 @@ async function writeOne(
     return row && readRoute(row);
   };
   const bump = async (): Promise<Head> => readHead((await run(sql.bump, [random(8).toString('base64url')])).rows[0]);
-  const record = async (head: Head, { kind, route, at, by, before, after }: RecordedChange): Promise<WriteOutcome> => {
+  const record = async (head: Head, recorded: RecordedChange): Promise<WriteOutcome> => {
+    const { kind, route, at, by, before, after } = recorded;
     const said = writeDeclared(route.declared);
     const change = [
       head.revision,
@@ -77,8 +86,7 @@ async function writeOne(
       said,
     ];
     await run(sql.append, change);
-    await run(sql.trim, [head.revision - changesKept]);
-    await run(sql.tell, [`route.${kind}`, Date.parse(at), route.id, routeJson(after ?? before)]);
+    await Promise.all([run(sql.trim, [head.revision - changesKept]), audited(recorded)]);
     return { kind: 'written', revision: head.revision };
   };
   switch (write.kind) {
@@ -150,7 +158,6 @@ export function createRouteSql(schema: string) {
     append: `INSERT INTO ${schema}.changes (revision, stamp, kind, route_id, seq, at, written_by, before, after, declared)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     trim: `DELETE FROM ${schema}.changes WHERE revision <= $1`,
-    tell: `WITH ${queueing(schema, `SELECT $1::text, $2::int8, $3::text, 0, $4::text WHERE ${isWanted(schema, '$1')}`)} SELECT 1`,
     stampOf: `SELECT stamp FROM ${schema}.changes WHERE revision = $1`,
     oldest: `SELECT min(revision) AS revision FROM ${schema}.changes`,
     after: `SELECT revision, stamp, kind, seq, written_by, before, after, declared FROM ${schema}.changes

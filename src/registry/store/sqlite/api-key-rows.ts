@@ -2,21 +2,23 @@
 // the next request.
 import type { DatabaseSync } from 'node:sqlite';
 import { readKey } from '../api-key-values.ts';
-import type { FoundKey, NewKey, StoredKey } from '../ports.ts';
+import type { ApiKeyStore, FoundKey, StoredKey } from '../ports.ts';
 import { bytes, integer, text } from '../rows.ts';
+import { auditOfKey, auditOfRevocation } from '../audit-entries.ts';
+import type { AddAudit } from './audit-insert.ts';
 import { inTransaction } from './database.ts';
 
 /** API keys of the port, without promises: a statement of SQLite waits for nothing. */
 type ApiKeyRows = {
-  readonly insert: (key: NewKey, most: number) => 'inserted' | 'full';
+  readonly insert: (...given: Parameters<ApiKeyStore['insert']>) => 'inserted' | 'full';
   readonly find: (digest: Buffer) => FoundKey | undefined;
   readonly list: () => readonly StoredKey[];
-  readonly revoke: (id: string, at: string) => 'revoked' | 'already_revoked' | 'unknown';
+  readonly revoke: (...given: Parameters<ApiKeyStore['revoke']>) => 'revoked' | 'already_revoked' | 'unknown';
   readonly use: (holder: string, at: number) => void;
   readonly uses: () => ReadonlyMap<string, number>;
 };
 
-export function createApiKeyRows(db: DatabaseSync): ApiKeyRows {
+export function createApiKeyRows(db: DatabaseSync, addAudit: AddAudit): ApiKeyRows {
   const sql = {
     insert: db.prepare(
       'INSERT INTO api_keys (id, name, digest, scopes, created_at, created_by) VALUES (?, ?, ?, ?, ?, ?)',
@@ -36,10 +38,12 @@ export function createApiKeyRows(db: DatabaseSync): ApiKeyRows {
     uses: db.prepare('SELECT holder, used_at FROM api_key_uses'),
   };
   return {
-    insert: ({ id, name, digest, scopes, createdAt, createdBy }, most) =>
+    insert: (key, most, cause) =>
       inTransaction(db, () => {
+        const { id, name, digest, scopes, createdAt, createdBy } = key;
         if (integer(sql.countLive.get() ?? {}, 'live') >= most) return 'full';
         sql.insert.run(id, name, digest, scopes.join(' '), createdAt, createdBy);
+        addAudit(auditOfKey(key, cause));
         return 'inserted';
       }),
     find: (digest) => {
@@ -47,10 +51,12 @@ export function createApiKeyRows(db: DatabaseSync): ApiKeyRows {
       return row && { ...readKey(row), digest: bytes(row, 'digest') };
     },
     list: () => sql.list.all().map(readKey),
-    revoke: (id, at) => {
-      if (sql.revoke.run(at, id).changes > 0) return 'revoked';
-      return sql.exists.get(id) ? 'already_revoked' : 'unknown';
-    },
+    revoke: (id, at, cause) =>
+      inTransaction(db, () => {
+        if (sql.revoke.run(at, id).changes === 0) return sql.exists.get(id) ? 'already_revoked' : 'unknown';
+        addAudit(auditOfRevocation(id, at, cause));
+        return 'revoked';
+      }),
     use: (holder, at) => void sql.use.run(holder, at),
     uses: () => new Map(sql.uses.all().map((row) => [text(row, 'holder'), integer(row, 'used_at')])),
   };

@@ -86,6 +86,7 @@ const FROM: Readonly<Record<CopiedTable, string>> = {
   changes: 'changes ORDER BY revision',
   api_keys: 'api_keys ORDER BY id',
   api_key_uses: 'api_key_uses ORDER BY holder',
+  audit: 'audit ORDER BY n',
   charges: 'charges LEFT JOIN charge_credentials ON charge_credentials.seq = charges.seq ORDER BY charges.seq',
   charge_answers: 'charge_answers ORDER BY seq',
   charge_counts: 'charge_counts ORDER BY state',
@@ -94,8 +95,4 @@ const FROM: Readonly<Record<CopiedTable, string>> = {
   request_totals: 'request_totals ORDER BY step, start, route_id',
   overhead_totals: 'overhead_totals ORDER BY step, start, bucket',
   totals_sources: 'totals_sources ORDER BY source',
-  webhook_endpoints: 'webhook_endpoints ORDER BY id',
-  webhook_wants: 'webhook_wants ORDER BY type, endpoint_id',
-  webhook_events: 'webhook_events ORDER BY n',
-  webhook_deliveries: 'webhook_deliveries ORDER BY endpoint_id, n',
 };

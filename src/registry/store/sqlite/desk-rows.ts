@@ -3,6 +3,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { DeskStore, SessionWindow, NewSession, NewTicket, StoredSession } from '../desk-ports.ts';
 import { readSession, SESSION_COLUMNS, sessionValues } from '../desk-values.ts';
 import { integer, text } from '../rows.ts';
+import { auditOfEnd, auditOfSession } from '../audit-entries.ts';
+import type { AddAudit } from './audit-insert.ts';
 import { inTransaction } from './database.ts';
 
 /** The port, without what waits: a statement of SQLite does not. */
@@ -12,7 +14,7 @@ type DeskRows = {
 
 const HOLDS = 'created_at > ? AND seen_at > ? AND (not_after IS NULL OR not_after > ?)';
 
-export function createDeskRows(db: DatabaseSync): DeskRows {
+export function createDeskRows(db: DatabaseSync, addAudit: AddAudit): DeskRows {
   const sql = {
     endTickets: db.prepare('DELETE FROM desk_tickets WHERE ends_at <= ?'),
     countTickets: db.prepare('SELECT count(*) AS rows FROM desk_tickets WHERE kind = ?'),
@@ -48,6 +50,7 @@ export function createDeskRows(db: DatabaseSync): DeskRows {
         sql.endOld.run(createdAfter, seenAfter, now);
         if (integer(sql.countSessions.get() ?? {}, 'rows') >= most) return 'full';
         sql.addSession.run(...sessionValues(session));
+        addAudit(auditOfSession(session));
         return 'added';
       }),
     findSession: (digest): StoredSession | undefined => {
@@ -57,7 +60,17 @@ export function createDeskRows(db: DatabaseSync): DeskRows {
     seeSession: (id, at) => void sql.see.run(at, id, at),
     listSessions: ({ createdAfter, seenAfter, now }: SessionWindow) =>
       sql.list.all(createdAfter, seenAfter, now).map(readSession),
-    endSession: (id) => sql.end.run(id).changes > 0,
-    endAllSessions: () => Number(sql.endAll.run().changes),
+    endSession: (id, end) =>
+      inTransaction(db, () => {
+        const ended = sql.end.run(id).changes > 0;
+        if (ended) addAudit(auditOfEnd(end, id));
+        return ended;
+      }),
+    endAllSessions: (end) =>
+      inTransaction(db, () => {
+        const ended = Number(sql.endAll.run().changes);
+        if (ended > 0) addAudit(auditOfEnd(end, ended));
+        return ended;
+      }),
   };
 }

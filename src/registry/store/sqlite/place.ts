@@ -29,10 +29,10 @@ export function sqlitePlace(file: string): StorePlace {
     open: async ({ as, random, onUpgrade, ...rest }) => {
       const upgrade = onUpgrade === undefined ? {} : { onUpgrade };
       const how = as === 'server' ? { writesApart: true } : { busyMs: COMMAND_BUSY_MS };
-      const { routes, apiKeys, desk, close } = openWhole(file, { random, ...upgrade, ...how });
+      const { routes, apiKeys, desk, audit, close } = openWhole(file, { random, ...upgrade, ...how });
       const charges = openCharges(file, rest);
       return {
-        ...{ isShared: false, routes, apiKeys, desk, charges },
+        ...{ isShared: false, routes, apiKeys, desk, audit, charges },
         stats: () => readStoreStats(file),
         close: async () => {
           await charges.close();
@@ -73,7 +73,7 @@ function lockServed(file: string, holder: Holder): StoreLock {
 function readStoredRoutes(file: string): readonly StoredRoute[] {
   const db = new DatabaseSync(file, { readOnly: true });
   try {
-    return createRouteRows(db, createRandom()).load().routes;
+    return createRouteRows(db, createRandom(), { addAudit: () => undefined }).load().routes;
   } catch (error) {
     throw isDamage(error) ? damaged(file, error) : error;
   } finally {

@@ -6,6 +6,8 @@ import type { Random } from '../../../host/clock.ts';
 import { makeUuid } from '../../../host/identifiers.ts';
 import { StoreUnavailable, type UpgradeListener, type Store } from '../ports.ts';
 import { createApiKeyRows } from './api-key-rows.ts';
+import { createAddAudit } from './audit-insert.ts';
+import { createAuditRows } from './audit-rows.ts';
 import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';
 import { writeApart, type SyncFile } from './disk.ts';
 import { createDeskRows } from './desk-rows.ts';
@@ -30,7 +32,7 @@ export type StoreOptions = {
 
 const DEFAULT_BUSY_MS = 5;
 
-export type RoutesAndKeys = Pick<Store, 'routes' | 'apiKeys' | 'desk'> & {
+export type RoutesAndKeys = Pick<Store, 'routes' | 'apiKeys' | 'desk' | 'audit'> & {
   /** Closes the file at once. */
   readonly close: () => void;
 };
@@ -42,9 +44,11 @@ export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
   try {
     const registryId = registryIdOf(db, options.random);
     const onDisk = options.writesApart ? writeApart(db, file, busyMs, options.syncFile) : async () => undefined;
-    const routes = createRouteRows(db, options.random, options.changesKept);
-    const apiKeys = createApiKeyRows(db);
-    const desk = createDeskRows(db);
+    const addAudit = createAddAudit(db);
+    const routes = createRouteRows(db, options.random, { changesKept: options.changesKept, addAudit });
+    const apiKeys = createApiKeyRows(db, addAudit);
+    const desk = createDeskRows(db, addAudit);
+    const audit = createAuditRows(db);
     const written = <T>(write: () => T): Promise<T> =>
       available(async () => {
         const result = write();
@@ -68,10 +72,10 @@ export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
         watch: () => () => undefined,
       },
       apiKeys: {
-        insert: (key, most) => written(() => apiKeys.insert(key, most)),
+        insert: (...given) => written(() => apiKeys.insert(...given)),
         find: (digest) => available(() => apiKeys.find(digest)),
         list: () => available(apiKeys.list),
-        revoke: (id, at) => written(() => apiKeys.revoke(id, at)),
+        revoke: (...given) => written(() => apiKeys.revoke(...given)),
         // Losing the hour of a use costs nobody anything: it does not wait for the disk.
         use: (holder, at) => available(() => apiKeys.use(holder, at)),
         uses: () => available(apiKeys.uses),
@@ -83,8 +87,14 @@ export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
         findSession: (digest) => available(() => desk.findSession(digest)),
         seeSession: (...given) => written(() => desk.seeSession(...given)),
         listSessions: (holding) => available(() => desk.listSessions(holding)),
-        endSession: (id) => written(() => desk.endSession(id)),
-        endAllSessions: () => written(desk.endAllSessions),
+        endSession: (...given) => written(() => desk.endSession(...given)),
+        endAllSessions: (end) => written(() => desk.endAllSessions(end)),
+      },
+      audit: {
+        add: (entry) => written(() => addAudit(entry)),
+        list: (filter) => available(() => audit.list(filter)),
+        // What is pruned a second time costs nobody anything: it does not wait for the disk.
+        prune: (...given) => available(() => audit.prune(...given)),
       },
       close: () => {
         if (db.isOpen) db.close();
