@@ -2,48 +2,14 @@
 // values that it writes; an alert on anything else would stay silent for ever. Where promtool is installed it runs the
 // cases beside this file.
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { REDEEM_MS } from '../../src/domain/payment/claim-policy.ts';
 import { createMetrics } from '../../src/host/metrics.ts';
 import { ALERTS, keptLabelsOf, selectorsOf } from './alerts.ts';
+import { metricNamed, SCRAPED, SOURCES } from './registered.ts';
 import { readText, ROOT } from './support.ts';
 
-const SOURCES = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
-  .map((file) => readFileSync(path.join(ROOT, 'src', file), 'utf8'));
-
-type Metric = { readonly kind: string; readonly labels: readonly string[] };
-
-/** Every metric that a file of src registers, by its full name. */
-function registered(): Map<string, Metric> {
-  const found = new Map<string, Metric>();
-  const call =
-    /\.(?:(counter|duration|gauge)\(|(?:observed|exact)\(\s*'(counter|gauge)',)\s*'([a-z_]+)',\s*(?:'[^']*'|"[^"]*"|\w+),\s*\[([^\]]*)\]/g;
-  for (const text of SOURCES) {
-    for (const [, plain, observed, name, labels = ''] of text.matchAll(call)) {
-      found.set(`tollgate_${name}`, { kind: plain ?? observed ?? '', labels: labels.match(/[a-z_]+/g) ?? [] });
-    }
-  }
-  return found;
-}
-
-const METRICS = registered();
-
 const CASES = ['test/deploy/alerts.promtool.yaml', 'test/deploy/alerts-day.promtool.yaml'];
-
-/** What scraping adds to every series. */
-const SCRAPED = ['job', 'instance'];
-
-const metricNamed = (series: string): Metric | undefined => {
-  const known = METRICS.get(series);
-  if (known !== undefined) return known.kind === 'duration' ? undefined : known;
-  const [, base, suffix] = /^(.*)_(bucket|count|sum)$/.exec(series) ?? [];
-  const histogram = METRICS.get(base ?? '');
-  if (histogram?.kind !== 'duration') return undefined;
-  return suffix === 'bucket' ? { ...histogram, labels: [...histogram.labels, 'le'] } : histogram;
-};
 
 test('behaviour: the alert about answers that did not arrive says for how long they may be fetched', () => {
   const action = ALERTS.find(({ alert }) => alert === 'TollgatePaidNotDelivered')?.annotations['action'];

@@ -1,6 +1,7 @@
 // Every alert that is shipped, in every shape that is shipped: real processes over a real chain see everything that an alert
 // is about, and then export every series that its expression names, with the labels that it selects and sums up by. An
-// alert on a series that a shape does not export would stay silent there for ever.
+// alert on a series that a shape does not export would stay silent there for ever. The queries of the dashboard are asked
+// too: of what all shapes together export, and where it is installed of a Prometheus that scrapes them.
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startChain, USDC, type Chain } from '../support/chain/chain.ts';
@@ -10,11 +11,13 @@ import { createPayer, type Payer } from '../support/chain/payer.ts';
 import { readTerms } from '../support/made-up-payment.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
+import { hasPrometheus, startPrometheus } from '../support/prometheus.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, stopSharedPostgres } from '../postgres/store.ts';
 import { findSilence, promtool, type Series } from '../deploy/alerts-fire.ts';
 import { ALERTS, keptLabelsOf, selectorsOf, type Matcher } from '../deploy/alerts.ts';
+import { QUERIES, readQuery } from '../deploy/grafana.ts';
 
 const KNOWN = [
   'all-in-one',
@@ -70,6 +73,8 @@ const KEY = 'a-key-of-both-scopes-of-the-alerts-test';
 const files = temporaryFolder();
 const closers: (() => unknown)[] = [];
 const scraped = new Map<Shape, string>();
+/** Host and port of each shape's metrics. */
+const targets: string[] = [];
 let chain: Chain;
 let facilitator: TestFacilitator;
 let upstream: Upstream;
@@ -94,7 +99,7 @@ async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
   const store = `store: "sqlite:${files.folder}/NAME/tollgate.db", jwt: { secret: ${SECRET} }`;
   const keys = `api_keys: [{ name: a, key: ${KEY}, scopes: [sdk, ledger] }]`;
   const listens = `registry: { listen: 127.0.0.1:0, ${store}, ${keys} }`;
-  const allInOne = await start('all-in-one', [...pays, listens, routes], ['proxy', 'registry']);
+  const allInOne = await start('all-in-one', [...pays, listens, routes, 'otlp: { sample: 0 }'], ['proxy', 'registry']);
   const several = await start('several', [...pays, listens, routes, 'workers: 2'], ['proxy', 'registry']);
   const registry = await start('registry', [listens, routes], ['registry']);
   const sync = `sync: { registry_url: ${registry.tollgate.url('registry')}, api_key: ${KEY}, poll_interval: 1s, snapshot_file: "${files.folder}/NAME.json" }`;
@@ -175,6 +180,7 @@ beforeAll(async () => {
   closers.push(upstream.close);
   payer = await createPayer(chain);
   const shapes = await startShapes();
+  targets.push(...SHAPES.map((shape) => new URL(shapes[shape].tollgate.url('admin')).host));
   for (const shape of PROXY) await live(shapes[shape]);
   const { registry } = shapes;
   reload(registry, registry.text.replace(KEY, 'another-key-of-the-alerts-test'));
@@ -269,6 +275,64 @@ describe.each(SHAPES)('%s', (shape) => {
     'behaviour: an alert of another shape, $alert, finds no series here',
     ({ expr }) => {
       expect(findMissing(expr, seriesOf(scraped.get(shape) ?? ''))).not.toEqual([]);
+    },
+  );
+});
+
+describe('the dashboard for Grafana', () => {
+  /** Metrics of one shape that this machine cannot start. */
+  const isAbsent = (metric: string): boolean =>
+    !hasPostgres && /^tollgate_store_(up|connections|waiting|duration_seconds_\w+)$/.test(metric);
+  const queries = QUERIES.filter(({ expr }) => !readQuery(expr).selectors.some(({ metric }) => isAbsent(metric)));
+  /** Of payments that nobody is owed, and of facilitators that are not left alone, there is nothing to see. */
+  const EMPTY = ['tollgate_owed', 'tollgate_facilitator_open'];
+
+  test('behaviour: every metric that a query names is exported by a live process, with the labels that it names', () => {
+    const texts = [...scraped.values()];
+    const series = texts.flatMap(seriesOf);
+    for (const { of, expr } of queries) {
+      const { selectors, kept } = readQuery(expr);
+      for (const { metric, labels } of selectors) {
+        const fit = series.filter(({ name }) => name === metric);
+        const named = `${of}: ${metric}`;
+        if (EMPTY.includes(metric))
+          expect(
+            texts.some((text) => text.includes(`# TYPE ${metric} `)),
+            named,
+          ).toBe(true);
+        else expect([named, fit.length]).not.toEqual([named, 0]);
+        for (const label of labels) for (const each of fit) expect(each.labels, named).toHaveProperty(label);
+      }
+      const carried = new Set(
+        selectors
+          .flatMap(({ metric }) => series.filter(({ name }) => name === metric))
+          .flatMap((each) => Object.keys(each.labels)),
+      );
+      if (!selectors.some(({ metric }) => EMPTY.includes(metric)))
+        for (const label of kept) expect(carried, of).toContain(label);
+    }
+  });
+
+  test.skipIf(!hasPrometheus)(
+    'behaviour: a Prometheus that scrapes live processes answers every query (skipped where it is not installed)',
+    async () => {
+      const prometheus = await startPrometheus(targets);
+      try {
+        // A rate needs two scrapes.
+        const scrapes = `min(count_over_time(up{job="tollgate"}[1m])) >= 3 and count(up{job="tollgate"} == 1) == ${targets.length}`;
+        await until('each was scraped three times', async () => (await prometheus.ask(scrapes)) === 1);
+        for (const { of, expr } of queries) {
+          const answer = await prometheus.ask(expr);
+          const isEmpty = readQuery(expr).selectors.some(({ metric }) => EMPTY.includes(metric)) || of === 'annotation';
+          expect([of, expr, answer]).toEqual([of, expr, isEmpty ? expect.any(Number) : expect.not.toBeOneOf([0])]);
+          expect([of, expr, typeof answer]).toEqual([of, expr, 'number']);
+        }
+        for (const { alert, expr } of ALERTS)
+          expect([alert, typeof (await prometheus.ask(expr))]).toEqual([alert, 'number']);
+        expect(await prometheus.ask('rate(tollgate_requests_total)')).toMatch(/expected type range vector/);
+      } finally {
+        await prometheus.stop();
+      }
     },
   );
 });
