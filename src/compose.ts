@@ -14,6 +14,7 @@ import { applyConfig } from './compose/restart-settings.ts';
 import { checkServices, type ServicesCheck } from './compose/services-check.ts';
 import type { PartWrappers } from './compose/served-proxy.ts';
 import { createSettings, type Settings } from './compose/settings.ts';
+import { startTracing } from './compose/tracing.ts';
 import { answerWhy } from './compose/why-answer.ts';
 import type { Config } from './config/config.ts';
 import { createAuthorize } from './gateway/rails/x402/auth.ts';
@@ -172,7 +173,9 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
     parts.registry = registry;
   }
   if (proxy !== undefined) {
-    const gateway = await startGateway(proxy, parts.registry, deps);
+    // Workers trace the requests that they serve.
+    const tracing = (deps.workers?.count ?? 1) > 1 ? undefined : await startTracing(settings.config, deps);
+    const gateway = await startGateway(proxy, parts.registry, { ...deps, tracing });
     checks.push(...gateway.checks);
     parts.gateway = gateway;
   }

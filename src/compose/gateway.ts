@@ -199,7 +199,7 @@ async function startOwnSync(section: SyncConfig, proxy: ProxyConfig, deps: Gatew
 async function openSidecarLedger(
   deps: {
     readonly closers: Closers;
-  } & Pick<GatewayDeps, 'settings' | 'metrics' | 'log' | 'clock' | 'random' | 'version'>,
+  } & Pick<GatewayDeps, 'settings' | 'metrics' | 'log' | 'clock' | 'random' | 'version' | 'tracing'>,
 ): Promise<SidecarLedger | undefined> {
   const { settings, metrics, closers } = deps;
   const { ledgerOfSidecar } = await import('./sidecar-ledger.ts');

@@ -18,6 +18,7 @@ import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { observeFacilitators } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createReconcile } from '../gateway/reconcile.ts';
+import type { Tracing } from '../gateway/tracing/tracing.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
@@ -36,6 +37,7 @@ type RailsDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | undefined;
 };
 
 type PaymentsDeps = RailsDeps & {
@@ -92,9 +94,11 @@ export function startPayments(deps: PaymentsDeps): Payments {
   };
 }
 
-export function startRails({ settings, log, clock, random, metrics }: RailsDeps): Rails {
+export function startRails({ settings, log, clock, random, metrics, tracing }: RailsDeps): Rails {
+  const { fetch } = globalThis;
   return createRails({
-    fetch: globalThis.fetch,
+    fetch: tracing?.facilitatorFetch(fetch) ?? fetch,
+    chainFetch: tracing?.chainFetch(fetch),
     schedule: systemSchedule,
     clock,
     log,

@@ -7,6 +7,7 @@ import type { Discovery } from '../domain/discovery/listing.ts';
 import { createPaymentRequired } from '../domain/payment/payment-required.ts';
 import { createQuotes } from '../domain/payment/quote.ts';
 import { createAdmission } from '../gateway/admission.ts';
+import { clientAddress } from '../gateway/client-group.ts';
 import { createClientSemaphores } from '../gateway/client-semaphores.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
@@ -18,6 +19,7 @@ import { createTrust } from '../gateway/trust.ts';
 import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { isPaidInBrowser, NETWORKS, type Rails } from '../gateway/rails/rails.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
+import type { Tracing } from '../gateway/tracing/tracing.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
@@ -50,6 +52,8 @@ export type PageWrapper = (page: Page) => Page;
 type ProxyDeps = {
   readonly current: CurrentSnapshot;
   readonly telemetry: Telemetry;
+  /** Tracing, if requests are traced. */
+  readonly tracing: Tracing | undefined;
   /** Makes payments under a configuration; undefined if nothing could write them down. */
   readonly payFor: ((config: Config) => (answers: OwnResponses) => PaymentHandler) | undefined;
   /** Rails write ways to pay in a 402, and say in which order. */
@@ -107,7 +111,7 @@ function assemble(
   discovery: Discovery | undefined,
   deps: ProxyDeps,
 ): { handler: Handler; trial: Trial; close: () => Promise<void> } {
-  const { current, telemetry, payFor, rails, log, clock, random } = deps;
+  const { current, telemetry, tracing, payFor, rails, log, clock, random } = deps;
   const networks = { find: NETWORKS.find, isPaidInBrowser };
   const { quoteTtlMs } = config.charges;
   const page = config.page.enabled ? createPage({ section: config.page, networks, quoteTtlMs }) : undefined;
@@ -128,7 +132,8 @@ function assemble(
   });
   const writeBatch = createWriteBatch();
   const { timeouts, listen } = proxy;
-  const transport = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, writeBatch, now: clock.monotonic });
+  const pool = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, writeBatch, now: clock.monotonic });
+  const transport = tracing === undefined ? pool : tracing.transport(pool, upstream);
   const trusts = createTrust(proxy.trustedProxies);
   const offer = createOffers(receiversById(config));
   const handler = createHandler({
@@ -155,6 +160,7 @@ function assemble(
     },
     trusts: proxy.trustedProxies.length === 0 ? undefined : trusts,
     telemetry,
+    tracing: tracing?.requests({ methods, clientOf: (req) => clientAddress(req, trusts) }),
     clock,
     random,
     log,

@@ -9,12 +9,13 @@ import { createRefusals, rememberRefusals } from '../gateway/refusals.ts';
 import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
 import type { Tally } from '../gateway/totals/tally.ts';
+import type { Tracing } from '../gateway/tracing/tracing.ts';
 import type { Check } from '../host/admin.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { Closers } from './closers.ts';
-import { startPayments, startRails, type PaymentsWrapper } from './payments.ts';
+import { startPayments, startRails, type Payments, type PaymentsWrapper } from './payments.ts';
 import { startProxy, type PageWrapper, type OwnProxyPart } from './proxy.ts';
 import type { Settings } from './settings.ts';
 import type { RefusalFinder } from './why.ts';
@@ -47,6 +48,8 @@ export type ServedProxyDeps = PartWrappers & {
   readonly closers: Closers;
   /** Where requests are counted. */
   readonly tally: Tally;
+  /** Tracing, if requests are traced. */
+  readonly tracing?: Tracing | undefined;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
@@ -66,25 +69,40 @@ export function serveProxy(
   { listed, published }: Publicity,
   deps: ServedProxyDeps,
 ): ServedProxy {
-  const { settings, current, metrics, closers, tally, log, clock, random, aroundPage } = deps;
+  const { settings, current, metrics, closers, tally, tracing, log, clock, random, aroundPage } = deps;
   const refusals = createRefusals();
-  const telemetry = createTelemetry(metrics, log, current, settings, {
+  const untraced = createTelemetry(metrics, log, current, settings, {
     refused: rememberRefusals(refusals, clock),
     tally,
   });
+  const telemetry = tracing === undefined ? untraced : tracing.telemetry(untraced);
   const rails = startRails(deps);
   const routeLabel = telemetry.label;
-  const payments = ledger && startPayments({ ...deps, ledger, reports, takesOnly, rails, routeLabel });
+  const aroundPayments = tracing === undefined ? deps.aroundPayments : traceAround(tracing, deps.aroundPayments);
+  const payments = ledger && startPayments({ ...deps, aroundPayments, ledger, reports, takesOnly, rails, routeLabel });
   if (payments !== undefined) closers.addFirst(payments.close);
   const stopWatching = rails.watch(() => settings.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
   closers.addFirst(async () => stopWatching());
-  const payFor = payments?.payFor;
+  const payFor = payments && tracePaying(payments.payFor, tracing);
   return {
     proxy: startProxy(settings.config, section, listed, {
-      ...{ current, telemetry, payFor, rails, published, log, clock, random, aroundPage },
+      ...{ current, telemetry, tracing, payFor, rails, published, log, clock, random, aroundPage },
     }),
     checks: payments === undefined ? [] : [payments.facilitators.check],
     isCallable: payments?.facilitators.isCallable ?? (() => true),
     findRefusals: async (id) => (await import('./why.ts')).findRefusals(refusals, id),
+  };
+}
+
+/** Traces what is paid through `payFor`. */
+function tracePaying(payFor: Payments['payFor'], tracing: Tracing | undefined): Payments['payFor'] {
+  return tracing === undefined ? payFor : (config) => (answers) => tracing.pay(payFor(config)(answers));
+}
+
+/** Traces ledger and rail, whatever else stands around them. */
+function traceAround(tracing: Tracing, around: PaymentsWrapper | undefined): PaymentsWrapper {
+  return (ports) => {
+    const { ledger, rail } = around?.(ports) ?? ports;
+    return { ledger: tracing.ledger(ledger), rail: tracing.rail(rail) };
   };
 }

@@ -13,6 +13,7 @@ import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 import { storeIssues } from './store.ts';
 import { receiverIssues } from './receiver-issues.ts';
 import { payableIssues } from './payable-routes.ts';
+import { webhookIssues } from './webhooks.ts';
 
 type RawSection = Readonly<Record<string, unknown>>;
 
@@ -27,6 +28,8 @@ export function combinationIssues(raw: RawSection, networks: Networks): Issue[] 
     ...repeated(raw, ['registry', 'api_keys'], 'name', 'is the name of an earlier key; every key needs its own'),
     ...repeated(raw, ['registry', 'api_keys'], 'key', 'is the same as an earlier key; every key needs its own'),
     ...repeated(raw, ['receivers'], 'id', 'is the id of an earlier receiver; every receiver needs its own'),
+    ...repeated(raw, ['webhooks'], 'id', 'is the id of an earlier endpoint; every endpoint needs its own'),
+    ...webhookIssues(raw),
     ...routeIssues(raw),
     ...methodIssues(raw),
     ...payableIssues(raw, networks),

@@ -5,12 +5,14 @@ import { discoverySection } from './discovery.ts';
 import { choice, count, countOr, duration, flag, listen, optionalDuration, secret } from './fields.ts';
 import { MOST_WORKERS } from '../host/worker-count.ts';
 import { key, section } from './keys.ts';
+import { otlpSection } from './otlp.ts';
 import { pageSection } from './page.ts';
 import { proxySection } from './proxy-keys.ts';
 import { receiverSchema } from './receivers.ts';
 import { registrySection, syncSection } from './registry-keys.ts';
 import { configRouteSchema } from './route-keys.ts';
 import { store } from './store.ts';
+import { webhooksSection } from './webhooks.ts';
 
 /** A week: long enough that no charge is lost that was not looked at yet. */
 const RETENTION_MS = 7 * 86_400_000;
@@ -91,6 +93,7 @@ export function createConfigSchema(folder: string) {
       }).prefault({}),
       'Metrics for Prometheus.',
     ),
+    otlp: key('otlp', otlpSection.optional(), 'Traces of requests for OpenTelemetry. Left out: none.', 'restart'),
     log: key(
       'log',
       section({
@@ -107,6 +110,11 @@ export function createConfigSchema(folder: string) {
         ),
       }).prefault({}),
       'The log.',
+    ),
+    webhooks: key(
+      'webhooks',
+      webhooksSection(),
+      'Endpoints that events of charges and routes are sent to, if charges are kept here.',
     ),
     workers: key(
       'workers',

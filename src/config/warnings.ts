@@ -69,6 +69,7 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
   }
   if (config.discovery !== undefined && proxy === undefined)
     warnings.push('discovery does nothing here: a registry alone takes no payments; write it where the proxy is');
+  warnings.push(...otlpWarnings(config));
   const { sync } = config;
   if (sync && !isSafeUrl(sync.registryUrl)) {
     warnings.push(
@@ -80,6 +81,14 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
     ...storeWarnings(config.charges.store, 'charges.store'),
   );
   return warnings;
+}
+
+function otlpWarnings({ otlp, proxy }: LoadedConfig): string[] {
+  if (otlp === undefined) return [];
+  if (proxy === undefined) return ['otlp does nothing here: only a proxy traces requests; write it where the proxy is'];
+  return isSafeUrl(otlp.endpoint)
+    ? []
+    : ['otlp.endpoint is plain http beyond this network: spans and headers travel in the open; write https'];
 }
 
 /** Flags were its source, whether they are read now or a command reads what the server wrote of them. */

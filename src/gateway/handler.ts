@@ -24,6 +24,7 @@ import type { Outcome } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
 import type { PublicDocumentsAnswer } from './public-documents.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
+import type { RequestTracing } from './tracing/tracing.ts';
 
 type HandlerOptions = {
   readonly target: TargetOptions;
@@ -50,6 +51,8 @@ type HandlerDeps = {
   /** Whether a peer may speak for others; undefined: none may. */
   readonly trusts: ((address: string | undefined) => boolean) | undefined;
   readonly telemetry: Telemetry;
+  /** Set if requests are traced. */
+  readonly tracing: RequestTracing | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -100,7 +103,9 @@ function journey(handling: HandlerContext, exchange: Exchange): void {
   const { options, paywall } = deps;
   const { req, record } = exchange;
   const { headers } = req;
-  const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
+  const given = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
+  exchange.trusted = deps.trusts?.(req.socket.remoteAddress) ?? false;
+  const trace = deps.tracing === undefined ? given : deps.tracing.begin(exchange, given, exchange.trusted);
   exchange.trace = trace;
   record.requestId = trace.requestId;
   record.traceId = trace.traceId;
@@ -126,7 +131,6 @@ function journey(handling: HandlerContext, exchange: Exchange): void {
   record.path = path;
   record.target = target;
   exchange.protectedPath = match.kind !== 'none';
-  exchange.trusted = deps.trusts?.(req.socket.remoteAddress) ?? false;
 
   if (match.kind === 'none' && deps.documents !== undefined) {
     const told = deps.documents(exchange);

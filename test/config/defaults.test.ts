@@ -9,6 +9,7 @@ const REST = {
   admin: { listen: { host: '127.0.0.1', port: 9402 } },
   receivers: [],
   routes: [],
+  webhooks: [],
   x402: { v1: false },
   page: {
     ...{ enabled: true, name: undefined, logo: undefined, accent: '#1652f0' },
@@ -440,4 +441,15 @@ describe('receivers', () => {
       },
     ]);
   });
+});
+
+test('behaviour: traces that are switched on and left alone go to this machine, one request in twenty', () => {
+  const on = `proxy: { upstream: "http://127.0.0.1:3000" }\nregistry: {}\notlp:`;
+  expect(configOf(`${on}\n`).otlp).toEqual({
+    ...{ endpoint: 'http://127.0.0.1:4318/v1/traces', headers: {}, serviceName: 'tollgate' },
+    ...{ sample: 0.05, attributes: {} },
+  });
+  const endpointOf = (endpoint: string) => configOf(`${on} { endpoint: "${endpoint}" }\n`).otlp?.endpoint;
+  expect(endpointOf('https://collector.example.com/')).toBe('https://collector.example.com/v1/traces');
+  expect(endpointOf('https://collector.example.com/otlp/traces')).toBe('https://collector.example.com/otlp/traces');
 });

@@ -21,7 +21,39 @@ const receiver = (from: string, to: string): string => `${ALL_IN_ONE}receivers:$
 const discovery = (lines: string): string => `registry: {}\ndiscovery: { ${lines} }\n`;
 const route = (lines: string): string => `${ALL_IN_ONE}routes:\n  - route_pattern: /a\n    ${lines}\n`;
 
+const otlp = (lines: string): string => `${ALL_IN_ONE}otlp: { ${lines} }\n`;
+
 const CASES: readonly Case[] = [
+  [
+    'a collector without a scheme',
+    otlp('endpoint: "collector:4318"'),
+    '3:19 otlp.endpoint:',
+    'is not the http or https URL',
+  ],
+  [
+    'a collector with a password in its URL',
+    otlp('endpoint: "https://a:b@collector"'),
+    '3:19 otlp.endpoint:',
+    'without user and query',
+  ],
+  ['a share of more than all', otlp('sample: 1.5'), '3:17 otlp.sample:', 'is not a number from 0 to 1'],
+  ['a share in percent', otlp('sample: 5%'), '3:17 otlp.sample:', 'is text; write a number from 0 to 1'],
+  ['a share below nothing', otlp('sample: -0.1'), '3:17 otlp.sample:', 'is not a number from 0 to 1'],
+  [
+    'a header that frames a batch',
+    otlp('headers: { Content-Type: text/plain }'),
+    '3:34 otlp.headers.Content-Type:',
+    'is written by Tollgate itself',
+  ],
+  ['a header that cannot be sent', otlp('headers: { A: "a\\nb" }'), '3:23 otlp.headers.A:', 'is not a header value'],
+  [
+    'the service name in the wrong place',
+    otlp('attributes: { service.name: a }'),
+    '3:37 otlp.attributes.(key):',
+    'is what otlp.service_name says',
+  ],
+  ['an attribute that is a number', otlp('attributes: { a: 1 }'), '3:26 otlp.attributes.a:', 'quote it'],
+  ['a service without a name', otlp('service_name: ""'), '3:23 otlp.service_name:', 'a name of 1 to 255'],
   ['an empty file', '', '1:1 (file):', 'has nothing to run'],
   ['only a section that runs nothing', 'log: {}\n', '1:1 (file):', 'has nothing to run'],
   ['a list', '- proxy\n', '1:1 (file):', 'is a list; write sections'],

@@ -27,7 +27,7 @@ const GATEWAY = {
   requests_in_flight: ['gauge'],
   payments_total: ['counter', 'route_id', 'result', 'network'],
   revenue_total: ['counter', 'route_id', 'currency', 'network'],
-  facilitator_duration_seconds: ['histogram', 'operation', 'result'],
+  facilitator_duration_seconds: ['histogram', 'operation', 'result', 'facilitator'],
   facilitator_open: ['gauge', 'facilitator', 'reason'],
   charges: ['gauge', 'state'],
   owed: ['gauge', 'currency', 'because'],
@@ -65,6 +65,8 @@ const SHARED = {
   store_waiting: ['gauge'],
 } as const;
 const SHARED_REGISTRY = { store_revision: ['gauge'] } as const;
+/** Of a process that traces requests. */
+const TRACING = { otlp_spans_total: ['counter', 'result'] } as const;
 /** Where several processes serve the proxy: workers-told.test.ts. */
 const WORKERS = { workers: ['gauge', 'state'], worker_restarts_total: ['counter', 'reason'] } as const;
 const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_seconds: ['gauge'] } as const;
@@ -263,7 +265,7 @@ test('behaviour: config/README.md names every metric, and none that there is not
     .map((row) => row.split('|')[1] ?? '');
   const named = cells.flatMap((cell) => [...cell.matchAll(/`([a-z_]+)/g)].map(([, name = '']) => name));
   expect(named.toSorted()).toEqual(
-    Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC, ...SHARED, ...SHARED_REGISTRY, ...WORKERS }).toSorted(),
+    Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC, ...SHARED, ...SHARED_REGISTRY, ...WORKERS, ...TRACING }).toSorted(),
   );
 });
 
@@ -276,10 +278,11 @@ describe('all-in-one', () => {
       'registry: { listen: 127.0.0.1:0, store: sqlite:all/tollgate.db }',
       `routes: [${routes.join(', ')}]`,
       `metrics: { max_routes: ${MAX_ROUTES} }`,
+      'otlp: { sample: 0 }',
     ]);
     await traffic(tollgate);
     const { text, families } = await scrape(tollgate);
-    const wanted = { ...GATEWAY, ...REGISTRY };
+    const wanted = { ...GATEWAY, ...REGISTRY, ...TRACING };
     expectContract(families, wanted, WITHOUT_SERIES);
     expect([...families.keys()].filter((name) => name.includes('_sync_'))).toEqual([]);
     expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());

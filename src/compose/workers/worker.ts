@@ -8,6 +8,7 @@ import { systemSchedule, type Clock, type Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { createMetrics, type Metrics } from '../../host/metrics.ts';
 import { storeAt } from '../../registry/store/store-kinds.ts';
+import type { Tracing } from '../../gateway/tracing/tracing.ts';
 import type { StartedWorker } from '../../workers/worker-channel.ts';
 import { countLeases } from '../charge-metrics.ts';
 import { createClosers } from '../closers.ts';
@@ -19,6 +20,7 @@ import { followDescription } from '../discovery/discovery.ts';
 import { readConfigured, readNoticed, type WorkerBootstrap } from './worker-bootstrap.ts';
 import { observeCalls, observeLoad } from '../store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
+import { startTracing } from '../tracing.ts';
 import { createTally } from '../../gateway/totals/tally.ts';
 import type { WorkerReport } from './worker-report.ts';
 import { createCurrent, type CurrentSnapshot } from '../../gateway/routes/current-snapshot.ts';
@@ -59,7 +61,8 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
     { ...deps, version, metrics: createMetrics() },
   );
   closers.addFirst(routes.close);
-  const charges = await openCharges(given, run, { ...deps, metrics });
+  const tracing = await startTracing(config, { ...deps, version, current, metrics, closers });
+  const charges = await openCharges(given, run, { ...deps, metrics, tracing });
   if (charges !== undefined) closers.addLast(charges.close);
   let { description } = given;
   const listed = ({ discovery }: Config): ReturnType<typeof followDescription> | undefined =>
@@ -68,7 +71,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
     proxyOf(config),
     { ledger: charges?.ledger, reports: undefined, takesOnly: true },
     { listed: listed(config), published },
-    { ...deps, settings, current, metrics, closers, tally },
+    { ...deps, settings, current, metrics, closers, tally, tracing },
   );
   closers.addFirst(proxy.close);
   const { listener } = proxy;
@@ -127,11 +130,16 @@ async function firstRoutes({ first }: Pick<CurrentSnapshot, 'first'>, socketPath
 
 type OpenCharges = { readonly ledger: Ledger; readonly close: () => Promise<void> };
 
+type OpenChargesDeps = Pick<WorkerDeps, 'log' | 'clock' | 'random'> & {
+  readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
+};
+
 /** Opens the ledger that the worker writes its charges into. */
 async function openCharges(
   { config, version, ledger: whose, store, socketPath, key }: WorkerBootstrap,
   run: string,
-  { metrics, log, clock, random }: Pick<WorkerDeps, 'log' | 'clock' | 'random'> & { readonly metrics: Metrics },
+  { metrics, log, clock, random, tracing }: OpenChargesDeps,
 ): Promise<OpenCharges | undefined> {
   if (whose === 'own' && store !== undefined) {
     const place = await storeAt(store);
@@ -144,7 +152,10 @@ async function openCharges(
     whose === 'primary'
       ? createRemoteCharges({ ...common, registryUrl: PRIMARY_URL, apiKey: key, socketPath })
       : whose === 'registry' && config.sync !== undefined
-        ? createRemoteCharges({ ...common, registryUrl: config.sync.registryUrl, apiKey: config.sync.apiKey })
+        ? createRemoteCharges({
+            ...{ ...common, registryUrl: config.sync.registryUrl, apiKey: config.sync.apiKey },
+            aroundCalls: tracing?.ledgerCalls,
+          })
         : undefined;
   return charges && { ledger: createLedger(charges, SPELLING), close: charges.close };
 }

@@ -17,6 +17,7 @@ const SCHEMA: readonly string[] = [
   'schema-7.sql',
   'schema-8.sql',
   'schema-9.sql',
+  'schema-10.sql',
 ];
 const APPLICATION_ID = 0x54474154;
 /** Milliseconds that opening and migrating wait for another process that is doing the same. */
