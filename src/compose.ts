@@ -213,6 +213,7 @@ async function putInForce(
   replace(taken);
   putProxyInForce?.();
   gateway?.discovery.begin(taken);
+  gateway?.observe();
   registry?.recompile();
   gateway?.sync?.recompile();
   if (current.snapshot !== undefined) gateway?.tell(current.snapshot.routes);

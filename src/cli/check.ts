@@ -12,6 +12,7 @@ import {
   leftOutReason,
 } from '../compose/discovery/publication.ts';
 import type { PublicationReport } from '../domain/discovery/publication.ts';
+import { observationWarnings } from '../compose/observations.ts';
 import { nameWay, routeWarnings } from '../compose/way-warnings.ts';
 import { secretsFileOf } from '../config/first-start.ts';
 import { findConfigFile, loadConfig } from '../config/load.ts';
@@ -112,7 +113,7 @@ type StartForecast = {
 
 /** Looks for what deserves a second look before a start. A sidecar has no routes of its own to look at. */
 async function lookAhead(config: LoadedConfig): Promise<StartForecast> {
-  const warnings = configWarnings(config, NETWORKS);
+  const warnings = [...configWarnings(config, NETWORKS), ...observationWarnings(config, Date.now())];
   const read = config.proxy === undefined ? undefined : await readDiscovery(config);
   warnings.push(...(read?.remarks ?? []));
   if (config.registry === undefined)

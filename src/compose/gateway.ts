@@ -5,6 +5,7 @@ import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
 import type { CountDelivery } from '../gateway/totals/delivery.ts';
+import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
 import { createTally } from '../gateway/totals/tally.ts';
 import type { Check } from '../host/admin.ts';
 import { systemSchedule } from '../host/clock.ts';
@@ -15,6 +16,7 @@ import type { Closers } from './closers.ts';
 import { countForRegistry } from './counting.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
 import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';
+import { watchObservations } from './observations.ts';
 import type { NamedListener } from './part.ts';
 import { startPayments, startRails } from './payments.ts';
 import type { ProxyPart } from './proxy.ts';
@@ -31,6 +33,8 @@ type RunningSync = Awaited<ReturnType<typeof SyncPart.startSync>>;
 export type Gateway = {
   readonly proxy: ProxyPart;
   readonly discovery: DiscoverySource;
+  /** Says in the log what the plans of the configuration in force observe, and until when. */
+  readonly observe: () => void;
   /** Says in the log what the configuration in force means for `routes`. */
   readonly tell: (routes: readonly Route[]) => void;
   /** Sync; undefined in the process of the registry. */
@@ -75,7 +79,7 @@ export async function startGateway(
   const deps = { ...given, tally };
   const { settings, current, closers, log, workers } = deps;
   const { config } = settings;
-  const sync = config.sync === undefined ? undefined : await startOwnSync(config.sync, section, deps);
+  const sync = config.sync === undefined ? undefined : await startOwnSync(config.sync, deps);
   const own = registry === undefined ? await openSidecarLedger(deps) : undefined;
   const counting = await startCounting(registry, sync, deps);
   // After the proxy, whose last requests count too, and before what takes the counts.
@@ -88,6 +92,11 @@ export async function startGateway(
       ? await startWithWorkers(workers, { discovery, publisher }, registry?.ledger ?? own, deps)
       : serveHere(section, { discovery, publisher }, registry?.ledger ?? own, deps);
   closers.addFirst(front.proxy.close);
+  const observations = watchObservations({
+    ...{ config: () => settings.config, now: deps.clock.now, schedule: systemSchedule, metrics: deps.metrics, log },
+  });
+  closers.addFirst(async () => observations.close());
+  observations.begin();
   const tell = (routes: readonly Route[]): void => {
     void discovery.tell(routes);
     publisher.refresh();
@@ -97,12 +106,13 @@ export async function startGateway(
   void current.first.then(({ routes }) => tell(routes));
   const takesCharges = registry?.isPossible ?? own?.readiness.isPossible ?? (() => false);
   return {
-    ...{ proxy: front.proxy, discovery, tell, sync },
+    ...{ proxy: front.proxy, discovery, observe: observations.begin, tell, sync },
     listeners: [...namedListener('sync', sync), ...namedListener('proxy', front.proxy)],
     checks: [
       ...(sync === undefined ? [] : [sync.check]),
       ...(own === undefined ? [] : [own.readiness.check]),
       ...front.checks,
+      observations.check,
     ],
     isPossible: () => takesCharges() && front.isCallable(),
     ledgers: own && searchedLedgers(own),
@@ -163,6 +173,8 @@ async function startWithWorkers(
   const { settings, current, metrics, closers, log } = deps;
   const { ledger, reports } = booksOf(own);
   const { label: routeLabel } = createTelemetry(metrics, log, current, settings);
+  // The workers sell; their sums appear here even before the first.
+  createSaleMetrics(metrics, routeLabel);
   const rails = startRails(deps);
   const payments = ledger && startPayments({ ...deps, ledger, reports, rails, routeLabel });
   if (payments !== undefined) closers.addFirst(payments.close);
@@ -186,12 +198,11 @@ function startOwnPublisher(
   return publisher;
 }
 
-async function startOwnSync(section: SyncConfig, proxy: ProxyConfig, deps: GatewayDeps): Promise<RunningSync> {
+async function startOwnSync(section: SyncConfig, deps: GatewayDeps): Promise<RunningSync> {
   const { settings, current, closers } = deps;
   // The module is loaded in a sidecar only: an HTTP client takes memory.
   const { startSync } = await import('./sync.ts');
-  const inForce = (): ProxyConfig => settings.config.proxy ?? proxy;
-  const sync = await startSync(settings.config, section, inForce, current, deps);
+  const sync = await startSync(settings.config, section, () => settings.config, current, deps);
   closers.addFirst(sync.close);
   return sync;
 }

@@ -1,6 +1,6 @@
 // The proxy part: everything a request meets, assembled from the configuration, and assembled anew when that changes.
 // Requests that are under way end with what they began with; the next one meets the new assembly whole.
-import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
+import type { Config, ProxyConfig } from '../config/config.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import { createOffers } from '../domain/payment/offer.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
@@ -27,6 +27,9 @@ import { createWriteBatch } from '../host/write-batch.ts';
 import { createListener, type Listener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
 import type { Trial } from '../registry/trying/trial.ts';
+import { settleBy } from '../domain/selling/plan.ts';
+import { readCaller } from '../gateway/caller.ts';
+import type { SellFor } from './selling.ts';
 import { createTrial } from './trial.ts';
 import { formatListen } from '../config/addresses.ts';
 import { matchRules, pathOptions, receiversById, type Part } from './part.ts';
@@ -56,6 +59,8 @@ type ProxyDeps = {
   readonly tracing: Tracing | undefined;
   /** Makes payments under a configuration; undefined if nothing could write them down. */
   readonly payFor: ((config: Config) => (answers: OwnResponses) => PaymentHandler) | undefined;
+  /** Makes what sells by plans under a configuration. */
+  readonly sellFor: SellFor;
   /** Rails write ways to pay in a 402, and say in which order. */
   readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
   /** Publication of what is sold. */
@@ -116,7 +121,7 @@ function assemble(
   const { quoteTtlMs } = config.charges;
   const page = config.page.enabled ? createPage({ section: config.page, networks, quoteTtlMs }) : undefined;
   const upstream = new URL(proxy.upstream.origin);
-  const { undeclaredMethods, methods, targetBytes } = matchRules(proxy);
+  const { undeclaredMethods, methods, targetBytes } = matchRules(config);
   const paywall = createPaywall({
     createPay: (answers) => payFor?.(config)(answers),
     quotes: createQuotes({
@@ -130,22 +135,30 @@ function assemble(
     corsOrigins: proxy.corsOrigins,
     methods,
   });
+  const paths = pathOptions(config);
   const writeBatch = createWriteBatch();
   const { timeouts, listen } = proxy;
   const pool = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, writeBatch, now: clock.monotonic });
   const transport = tracing === undefined ? pool : tracing.transport(pool, upstream);
   const trusts = createTrust(proxy.trustedProxies);
-  const offer = createOffers(receiversById(config));
+  const { plans } = config.selling;
+  const offer = createOffers(receiversById(config), paths.plans && settleBy(plans));
+  const policy = { undeclaredMethods, preflight: proxy.preflight, v1: config.x402.v1 };
+  const customerHeader = proxy.customerHeader.toLowerCase();
+  const sell = deps.sellFor(config, proxy, {
+    rules: { policy, caller: (req) => readCaller(req.rawHeaders, customerHeader) },
+    offerFor: ({ route }) => offer(route),
+  });
   const handler = createHandler({
     options: {
-      target: { limit: targetBytes, methods, ...pathOptions(proxy) },
-      policy: { undeclaredMethods, preflight: proxy.preflight, v1: config.x402.v1 },
-      customerHeader: proxy.customerHeader.toLowerCase(),
+      target: { limit: targetBytes, methods, ...paths },
+      policy,
+      customerHeader,
       maxInFlight: proxy.limits.inFlight,
     },
-    routes: servedRoutes(config.sync, proxy, current),
+    routes: servedRoutes(config, current),
     documents: publishingOf(config) && createPublicDocuments(deps.published),
-    offer,
+    ...{ offer, plans, sell },
     placeOf: createClientSemaphores(proxy.limits.inFlightPerClient, trusts),
     admission: createAdmission(proxy.limits, trusts, clock.monotonic),
     paywall,
@@ -174,13 +187,9 @@ function assemble(
  * `routes_absent`), or a set without routes if `sync.when_absent` says so: then every request is an unprotected one
  * like any other.
  */
-function servedRoutes(
-  sync: SyncConfig | undefined,
-  proxy: ProxyConfig,
-  current: CurrentSnapshot,
-): Pick<CurrentSnapshot, 'snapshot'> {
-  if (sync?.whenAbsent !== 'forward') return current;
-  const none = compileSnapshot({ registryId: '', revision: 0, routes: [] }, pathOptions(proxy));
+function servedRoutes(config: Config, current: CurrentSnapshot): Pick<CurrentSnapshot, 'snapshot'> {
+  if (config.sync?.whenAbsent !== 'forward') return current;
+  const none = compileSnapshot({ registryId: '', revision: 0, routes: [] }, pathOptions(config));
   return {
     get snapshot() {
       return current.snapshot ?? none;

@@ -102,7 +102,7 @@ export async function startRegistry(
     ...{ clock, log, schedule: systemSchedule },
     retentionMs: () => config().charges.retentionMs,
   });
-  const compiler = createCompiler(current, () => pathOptions(config().proxy), log);
+  const compiler = createCompiler(current, () => pathOptions(config()), log);
   const patiently = createPatience(store.isShared, waits, log);
   const options = {
     store,
@@ -221,7 +221,7 @@ function settingsOf(config: Config, section: RegistryConfig): RegistrySettings {
   const desk = deskOf(section);
   const testnet = config.receivers.flatMap(({ ways }) => ways).some((way) => way.testnet === true);
   return {
-    ...{ jwt, apiKeys, corsOrigins, receivers, unknownReceiver, ...matchRules(config.proxy) },
+    ...{ jwt, apiKeys, corsOrigins, receivers, unknownReceiver, ...matchRules(config) },
     desk: desk && { ...desk, testnet },
   };
 }

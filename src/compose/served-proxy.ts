@@ -17,6 +17,7 @@ import type { Metrics } from '../host/metrics.ts';
 import type { Closers } from './closers.ts';
 import { startPayments, startRails, type Payments, type PaymentsWrapper } from './payments.ts';
 import { startProxy, type PageWrapper, type OwnProxyPart } from './proxy.ts';
+import { startSelling } from './selling.ts';
 import type { Settings } from './settings.ts';
 import type { RefusalFinder } from './why.ts';
 
@@ -87,6 +88,7 @@ export function serveProxy(
   return {
     proxy: startProxy(settings.config, section, listed, {
       ...{ current, telemetry, tracing, payFor, rails, published, log, clock, random, aroundPage },
+      sellFor: startSelling({ metrics, log, routeLabel }),
     }),
     checks: payments === undefined ? [] : [payments.facilitators.check],
     isCallable: payments?.facilitators.isCallable ?? (() => true),

@@ -10,6 +10,7 @@ import { deskIssues } from './desk.ts';
 import { isSafeUrl, parseUrl } from './fields.ts';
 import { listenIssues } from './listen-clashes.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
+import { sellingIssues } from './selling.ts';
 import { storeIssues } from './store.ts';
 import { receiverIssues } from './receiver-issues.ts';
 import { payableIssues } from './payable-routes.ts';
@@ -17,7 +18,7 @@ import { webhookIssues } from './webhooks.ts';
 
 type RawSection = Readonly<Record<string, unknown>>;
 
-export function combinationIssues(raw: RawSection, networks: Networks): Issue[] {
+export function combinationIssues(raw: RawSection, networks: Networks, nowMs: number): Issue[] {
   return [
     ...shapeIssues(raw),
     ...jwtIssues(raw),
@@ -33,6 +34,8 @@ export function combinationIssues(raw: RawSection, networks: Networks): Issue[] 
     ...routeIssues(raw),
     ...methodIssues(raw),
     ...payableIssues(raw, networks),
+    ...repeated(raw, ['selling', 'plans'], 'id', 'is the id of an earlier plan; every plan needs its own'),
+    ...sellingIssues(raw, nowMs),
     ...storeIssues(raw),
     ...workerIssues(raw),
   ];

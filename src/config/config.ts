@@ -2,17 +2,19 @@
 // milliseconds, sizes in bytes, paths absolute. Which of its sections are there decides which parts run.
 import type { Receiver } from '../domain/payment/offer.ts';
 import type { ConfigSections } from './schema.ts';
+import type { SellingConfig } from './selling.ts';
 
 export type Shape = 'all-in-one' | 'sidecar' | 'registry';
 
 /** The configuration as loaded: secrets that a first start makes may be undefined until `resolveSecrets`. */
-export type LoadedConfig = Omit<ConfigSections, 'receivers'> & {
+export type LoadedConfig = Omit<ConfigSections, 'receivers' | 'selling'> & {
   readonly shape: Shape;
   /** The file it was read from, absolute; undefined if it was put together from flags. */
   readonly file: string | undefined;
   /** Folder that relative paths were resolved against. */
   readonly folder: string;
   readonly receivers: readonly Receiver[];
+  readonly selling: SellingConfig;
 };
 
 type Section<Name extends keyof ConfigSections> = NonNullable<ConfigSections[Name]>;

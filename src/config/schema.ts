@@ -11,6 +11,7 @@ import { proxySection } from './proxy-keys.ts';
 import { receiverSchema } from './receivers.ts';
 import { registrySection, syncSection } from './registry-keys.ts';
 import { configRouteSchema } from './route-keys.ts';
+import { sellingSection } from './selling.ts';
 import { store } from './store.ts';
 import { webhooksSection } from './webhooks.ts';
 
@@ -71,6 +72,7 @@ export function createConfigSchema(folder: string) {
       z.array(configRouteSchema.transform((route) => ({ ...route, source: 'config' as const }))).default([]),
       'Routes that this file declares. A registry may have more.',
     ),
+    selling: key('selling', sellingSection.optional(), 'How routes are sold besides their price.'),
     page: key('page', pageSection(folder).prefault({}), 'The page that a browser shows for a paid URL.'),
     x402: key(
       'x402',

@@ -11,6 +11,7 @@ import { whatStands } from './fields.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
 import { keysOf } from './keys.ts';
 import { toReceiver } from './receivers.ts';
+import { toSelling } from './selling.ts';
 import { expandStores } from './store.ts';
 import { createConfigSchema, type ConfigSections } from './schema.ts';
 import { readSecretFiles } from './secret-files.ts';
@@ -30,13 +31,24 @@ export type Source = Origin & {
   readonly networks: Networks;
   /** Variables in which short forms find their keys. */
   readonly env: Env;
+  /** Time in milliseconds since the epoch; left out: that of the system. */
+  readonly now?: number | undefined;
 };
 
 export type Validation =
   | { readonly ok: true; readonly config: LoadedConfig; readonly filesBeside: readonly string[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-export function validate({ data, issues: known, fromEnvironment, file, folder, networks, env }: Source): Validation {
+export function validate({
+  data,
+  issues: known,
+  fromEnvironment,
+  file,
+  folder,
+  networks,
+  env,
+  now = Date.now(),
+}: Source): Validation {
   const raw = data ?? {};
   if (!isMap(raw)) {
     const message = `${whatStands(raw)}; write sections such as \`proxy:\` and \`registry:\``;
@@ -49,7 +61,7 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
   const stores = expandStores(raw);
   const early = [...known, ...files.issues, ...short.issues, ...takeLaterKeys(raw)];
   const parsed = parse(schema, raw, fromEnvironment);
-  const found = [...early, ...combinationIssues(raw, networks).map(relocate)];
+  const found = [...early, ...combinationIssues(raw, networks, now).map(relocate)];
   function relocate(issue: Issue): Issue {
     return stores.written(short.written({ ...issue, path: files.written(issue.path) }));
   }
@@ -75,6 +87,7 @@ function toConfig(sections: ConfigSections, origin: Origin, networks: Networks):
     ...origin,
     shape: sections.proxy === undefined ? 'registry' : sections.registry === undefined ? 'sidecar' : 'all-in-one',
     receivers: sections.receivers.map((receiver) => toReceiver(receiver, networks)),
+    selling: toSelling(sections.selling),
   };
 }
 

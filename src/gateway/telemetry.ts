@@ -8,7 +8,7 @@ import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { RequestOutcome } from '../domain/totals/request-counts.ts';
 import { OVERHEAD_BOUNDS } from '../domain/totals/overhead.ts';
-import type { End, ResponseOutcome } from './outcome.ts';
+import type { End, GrantedOutcome, PaidOutcome, ResponseOutcome } from './outcome.ts';
 import type { OpenCounts, Tally } from './totals/tally.ts';
 
 /** Record of one request, filled in as it goes. Times are in milliseconds of the monotonic clock. */
@@ -245,11 +245,11 @@ const UPSTREAM_FAILED = {
 };
 
 /**
- * Writes `end` into `record`. `tookMoney`: of a claimed charge. Returns what the client is still to be told, if it was told
- * nothing.
+ * Writes `end` into `record`. `outcome`: of a request that costs something. Returns what the client is still to be told, if
+ * it was told nothing.
  */
-export function noteEnd(record: RequestRecord, end: End, tookMoney: boolean | undefined): Problem | undefined {
-  if (tookMoney !== undefined) record.outcome = paidOutcome(end, tookMoney);
+export function noteEnd(record: RequestRecord, end: End, outcome: RequestOutcome | undefined): Problem | undefined {
+  if (outcome !== undefined) record.outcome = outcome;
   switch (end.kind) {
     case 'delivered':
     case 'replaced':
@@ -287,6 +287,30 @@ function paidOutcome(end: End, tookMoney: boolean): RequestOutcome {
       return !tookMoney ? 'released' : end.headSent ? 'paid' : 'error';
     case 'not_sent':
       return tookMoney ? 'error' : 'released';
+    case 'failed':
+      return 'error';
+    default:
+      return end satisfies never;
+  }
+}
+
+/** The outcome of a request that was forwarded under a payment or a plan. */
+export function outcomeOf(end: End, charged: PaidOutcome | GrantedOutcome): RequestOutcome {
+  return charged.kind === 'paid' ? paidOutcome(end, charged.tookMoney()) : grantedOutcome(end, charged.access);
+}
+
+const GRANTED_OUTCOMES = { observed: 'observed', customer: 'customer', pass: 'pass', free: 'quota' } as const;
+
+/** The outcome of a request that a plan let pass. */
+function grantedOutcome(end: End, access: GrantedOutcome['access']): RequestOutcome {
+  switch (end.kind) {
+    case 'replaced':
+      return end.status === 402 ? 'payment_required' : 'error';
+    case 'delivered':
+    case 'client_gone':
+      return GRANTED_OUTCOMES[access];
+    case 'not_sent':
+      return 'released';
     case 'failed':
       return 'error';
     default:

@@ -11,6 +11,7 @@ const REST = {
   routes: [],
   webhooks: [],
   x402: { v1: false },
+  selling: { isConfigured: false, plans: { byId: new Map(), standard: undefined } },
   page: {
     ...{ enabled: true, name: undefined, logo: undefined, accent: '#1652f0' },
     ...{ support: undefined, termsUrl: undefined, privacyUrl: undefined },
@@ -183,6 +184,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
         status: 'active',
         allow_anonymous: true,
         receiver_config_id: null,
+        plan_id: null,
         source: 'config',
       },
     ]);

@@ -33,6 +33,8 @@ const GATEWAY = {
   owed: ['gauge', 'currency', 'because'],
   owed_charges: ['gauge', 'because'],
   settling_overdue_seconds: ['gauge'],
+  would_charge_total: ['counter', 'route_id', 'currency'],
+  observe_until_timestamp_seconds: ['gauge', 'plan'],
   routes: ['gauge', 'status'],
   route_info: ['gauge', 'route_id', 'route_pattern', 'method', 'amount', 'currency'],
   match_cache_requests_total: ['counter', 'result'],
@@ -78,6 +80,8 @@ const WITHOUT_SERIES = new Set([
   'revenue_total',
   'owed',
   'facilitator_open',
+  'would_charge_total',
+  'observe_until_timestamp_seconds',
 ]);
 
 /** What a process without a proxy listener has no use for. */
@@ -85,6 +89,7 @@ const PROXY_ONLY: ReadonlySet<string> = new Set([
   ...['requests_total', 'request_duration_seconds', 'overhead_duration_seconds', 'upstream_duration_seconds'],
   ...['requests_in_flight', 'payments_total', 'revenue_total', 'facilitator_duration_seconds', 'facilitator_open'],
   ...['routes', 'route_info', 'match_cache_requests_total'],
+  ...['would_charge_total', 'observe_until_timestamp_seconds'],
 ]);
 
 type Wanted = Readonly<Record<string, readonly [string, ...string[]]>>;
@@ -252,6 +257,7 @@ const routesOf = (count: number) =>
     allow_anonymous: true,
     source: null,
     receiver_config_id: null,
+    plan_id: null,
     created_at: '2026-01-01T00:00:00Z',
     updated_at: '2026-01-01T00:00:00Z',
   }));

@@ -52,10 +52,9 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
     if (next.proxy === undefined) throw new Error('workers serve a proxy');
     return next.proxy;
   };
-  const inForce = (): ProxyConfig => proxyOf(settings.config);
   // The registry's metrics are the primary's.
   const routes = await followPrimary(
-    inForce,
+    () => settings.config,
     current,
     { socketPath, key },
     { ...deps, version, metrics: createMetrics() },
