@@ -30,7 +30,6 @@ export function makeRoute(index: number, edition: Edition = 'first'): Route {
     allowAnonymous: true,
     source: 'bench',
     receiverConfigId: null,
-    planId: null,
     createdAt: MADE_AT,
     updatedAt: MADE_AT,
   };

@@ -5,7 +5,6 @@ import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
 import type { CountDelivery } from '../gateway/totals/delivery.ts';
-import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
 import { createTally } from '../gateway/totals/tally.ts';
 import type { Check } from '../host/admin.ts';
 import { systemSchedule } from '../host/clock.ts';
@@ -16,12 +15,11 @@ import type { Closers } from './closers.ts';
 import { countForRegistry } from './counting.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
 import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';
-import { watchObservations } from './observations.ts';
 import type { NamedListener } from './part.ts';
 import { startPayments, startRails } from './payments.ts';
-import type { ProxyPart } from './proxy.ts';
+import type { FrontPart } from './front.ts';
 import type { RegistryPart } from './registry.ts';
-import { serveProxy, type ServedProxyDeps } from './served-proxy.ts';
+import { serveFront, type ServedProxyDeps } from './served-proxy.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
 import { observeLoad, observeStore, observeStoreUp } from './store-metrics.ts';
 import type * as SyncPart from './sync.ts';
@@ -31,10 +29,8 @@ import type { RefusalFinder, WhyLedgers } from './why.ts';
 type RunningSync = Awaited<ReturnType<typeof SyncPart.startSync>>;
 
 export type Gateway = {
-  readonly proxy: ProxyPart;
+  readonly front: FrontPart;
   readonly discovery: DiscoverySource;
-  /** Says in the log what the plans of the configuration in force observe, and until when. */
-  readonly observe: () => void;
   /** Says in the log what the configuration in force means for `routes`. */
   readonly tell: (routes: readonly Route[]) => void;
   /** Sync; undefined in the process of the registry. */
@@ -64,7 +60,7 @@ type GatewayDeps = Omit<ServedProxyDeps, 'tally'> & {
 type OwnDeps = GatewayDeps & Pick<ServedProxyDeps, 'tally'>;
 
 /** The proxy of this process or of its workers, and what it adds to the process. */
-type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'metricsText' | 'allStarted'> & {
+type Front = Pick<Gateway, 'front' | 'checks' | 'findRefusals' | 'metricsText' | 'allStarted'> & {
   /** Whether it can take payments, if the ledger can. */
   readonly isCallable: () => boolean;
 };
@@ -79,7 +75,7 @@ export async function startGateway(
   const deps = { ...given, tally };
   const { settings, current, closers, log, workers } = deps;
   const { config } = settings;
-  const sync = config.sync === undefined ? undefined : await startOwnSync(config.sync, deps);
+  const sync = config.sync === undefined ? undefined : await startOwnSync(config.sync, section, deps);
   const own = registry === undefined ? await openSidecarLedger(deps) : undefined;
   const counting = await startCounting(registry, sync, deps);
   // After the proxy, whose last requests count too, and before what takes the counts.
@@ -87,16 +83,11 @@ export async function startGateway(
   const discovery = createDiscoverySource(log);
   closers.addLast(async () => discovery.close());
   const publisher = startOwnPublisher(discovery, deps);
-  const front =
+  const served =
     workers !== undefined && workers.count > 1
       ? await startWithWorkers(workers, { discovery, publisher }, registry?.ledger ?? own, deps)
-      : serveHere(section, { discovery, publisher }, registry?.ledger ?? own, deps);
-  closers.addFirst(front.proxy.close);
-  const observations = watchObservations({
-    ...{ config: () => settings.config, now: deps.clock.now, schedule: systemSchedule, metrics: deps.metrics, log },
-  });
-  closers.addFirst(async () => observations.close());
-  observations.begin();
+      : await serveHere({ discovery, publisher }, registry?.ledger ?? own, deps);
+  closers.addFirst(async () => served.front.close());
   const tell = (routes: readonly Route[]): void => {
     void discovery.tell(routes);
     publisher.refresh();
@@ -106,19 +97,18 @@ export async function startGateway(
   void current.first.then(({ routes }) => tell(routes));
   const takesCharges = registry?.isPossible ?? own?.readiness.isPossible ?? (() => false);
   return {
-    ...{ proxy: front.proxy, discovery, observe: observations.begin, tell, sync },
-    listeners: [...namedListener('sync', sync), ...namedListener('proxy', front.proxy)],
+    ...{ front: served.front, discovery, tell, sync },
+    listeners: [...namedListener('sync', sync), ...served.front.listeners],
     checks: [
       ...(sync === undefined ? [] : [sync.check]),
       ...(own === undefined ? [] : [own.readiness.check]),
-      ...front.checks,
-      observations.check,
+      ...served.checks,
     ],
-    isPossible: () => takesCharges() && front.isCallable(),
+    isPossible: () => takesCharges() && served.isCallable(),
     ledgers: own && searchedLedgers(own),
-    findRefusals: front.findRefusals,
-    metricsText: front.metricsText,
-    allStarted: front.allStarted,
+    findRefusals: served.findRefusals,
+    metricsText: served.metricsText,
+    allStarted: served.allStarted,
     countedUntil: counting.completeUntil,
   };
 }
@@ -137,7 +127,7 @@ async function startCounting(
   return countForSidecar({ section, version, ...sync }, deps);
 }
 
-function namedListener(name: string, part: ProxyPart | RunningSync | undefined): NamedListener[] {
+function namedListener(name: string, part: RunningSync | undefined): NamedListener[] {
   return part?.listener === undefined ? [] : [[name, part.listener]];
 }
 
@@ -152,14 +142,13 @@ function booksOf(own: StoredLedger | SidecarLedger | undefined): Pick<SidecarLed
 }
 
 /** The proxy in this process. */
-function serveHere(
-  section: ProxyConfig,
+async function serveHere(
   { discovery, publisher }: PublishingParts,
   own: StoredLedger | SidecarLedger | undefined,
   deps: OwnDeps,
-): Front {
+): Promise<Front> {
   const listed = discovery.of(deps.settings.config);
-  const served = serveProxy(section, booksOf(own), { listed, published: publisher }, deps);
+  const served = await serveFront(booksOf(own), { listed, published: publisher }, deps);
   return { ...served, metricsText: deps.metrics.text, allStarted: () => Promise.resolve() };
 }
 
@@ -173,8 +162,6 @@ async function startWithWorkers(
   const { settings, current, metrics, closers, log } = deps;
   const { ledger, reports } = booksOf(own);
   const { label: routeLabel } = createTelemetry(metrics, log, current, settings);
-  // The workers sell; their sums appear here even before the first.
-  createSaleMetrics(metrics, routeLabel);
   const rails = startRails(deps);
   const payments = ledger && startPayments({ ...deps, ledger, reports, rails, routeLabel });
   if (payments !== undefined) closers.addFirst(payments.close);
@@ -198,11 +185,12 @@ function startOwnPublisher(
   return publisher;
 }
 
-async function startOwnSync(section: SyncConfig, deps: GatewayDeps): Promise<RunningSync> {
+async function startOwnSync(section: SyncConfig, proxy: ProxyConfig, deps: GatewayDeps): Promise<RunningSync> {
   const { settings, current, closers } = deps;
   // The module is loaded in a sidecar only: an HTTP client takes memory.
   const { startSync } = await import('./sync.ts');
-  const sync = await startSync(settings.config, section, () => settings.config, current, deps);
+  const inForce = (): ProxyConfig => settings.config.front ?? proxy;
+  const sync = await startSync(settings.config, section, inForce, current, deps);
   closers.addFirst(sync.close);
   return sync;
 }
@@ -210,7 +198,7 @@ async function startOwnSync(section: SyncConfig, deps: GatewayDeps): Promise<Run
 async function openSidecarLedger(
   deps: {
     readonly closers: Closers;
-  } & Pick<GatewayDeps, 'settings' | 'metrics' | 'log' | 'clock' | 'random' | 'version' | 'tracing'>,
+  } & Pick<GatewayDeps, 'settings' | 'metrics' | 'log' | 'clock' | 'random' | 'version'>,
 ): Promise<SidecarLedger | undefined> {
   const { settings, metrics, closers } = deps;
   const { ledgerOfSidecar } = await import('./sidecar-ledger.ts');

@@ -11,12 +11,7 @@ export type AddressedRequest = Pick<IncomingMessage, 'headers'> & {
 };
 
 /** The client of a request. `trusts`: whether an address is that of a trusted proxy. */
-export function clientGroup(request: AddressedRequest, trusts: (address: string | undefined) => boolean): string {
-  return groupOf(clientAddress(request, trusts));
-}
-
-/** The address of a client, as it was written. */
-export function clientAddress(
+export function clientGroup(
   { socket, headers }: AddressedRequest,
   trusts: (address: string | undefined) => boolean,
 ): string {
@@ -31,7 +26,7 @@ export function clientAddress(
     address = named;
     rest = comma < 0 ? '' : rest.slice(0, comma);
   }
-  return address;
+  return groupOf(address);
 }
 
 /** An address as proxies write it: bare, in brackets, or with a port. */

@@ -123,7 +123,6 @@ function routeFor(known: KnownPath): Route {
     allowAnonymous: true,
     source: null,
     receiverConfigId: null,
-    planId: null,
     createdAt: '',
     updatedAt: '',
   };

@@ -213,12 +213,7 @@ function reviseOrNot(base: Snapshot | undefined, set: RouteSet): Snapshot | unde
 }
 
 function readsAlike(a: PathOptions, b: PathOptions): boolean {
-  return (
-    a.encodedSlashes === b.encodedSlashes &&
-    a.doubleSlashes === b.doubleSlashes &&
-    a.folding === b.folding &&
-    a.plans === b.plans
-  );
+  return a.encodedSlashes === b.encodedSlashes && a.doubleSlashes === b.doubleSlashes && a.folding === b.folding;
 }
 
 function breathe(): Promise<void> {

@@ -14,11 +14,7 @@ export type CopiedTable =
   | 'charge_totals'
   | 'request_totals'
   | 'overhead_totals'
-  | 'totals_sources'
-  | 'webhook_endpoints'
-  | 'webhook_wants'
-  | 'webhook_events'
-  | 'webhook_deliveries';
+  | 'totals_sources';
 export type CopyValue = string | number | null | Uint8Array;
 export type CopyRow = readonly CopyValue[];
 

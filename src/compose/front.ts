@@ -1,0 +1,19 @@
+// The part of a process that answers clients and proxies: the proxy, decision listeners, or both.
+import type { Config } from '../config/config.ts';
+import type { Discovery } from '../domain/discovery/listing.ts';
+import type { Listener } from '../host/server.ts';
+import type { Trial } from '../registry/trying/trial.ts';
+import type { BoundListener } from './part.ts';
+
+/** `L`: what its listeners can do here. */
+export type FrontPart<L extends BoundListener = BoundListener> = {
+  readonly listeners: readonly (readonly [name: string, listener: L])[];
+  /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
+  readonly prepare: (config: Config, discovery: Discovery | undefined) => (() => void) | Promise<() => void>;
+  /** What the proxy in force would write; undefined if there is none here. */
+  readonly trial?: () => Trial | undefined;
+  readonly close: () => void | Promise<void>;
+};
+
+/** The front in the process that serves it. */
+export type OwnFront = FrontPart<Listener>;
