@@ -30,6 +30,7 @@ export function makeRoute(index: number, edition: Edition = 'first'): Route {
     allowAnonymous: true,
     source: 'bench',
     receiverConfigId: null,
+    planId: null,
     createdAt: MADE_AT,
     updatedAt: MADE_AT,
   };

@@ -14,9 +14,9 @@ import { applyConfig } from './compose/restart-settings.ts';
 import { checkServices, type ServicesCheck } from './compose/services-check.ts';
 import type { PartWrappers } from './compose/served-proxy.ts';
 import { createSettings, type Settings } from './compose/settings.ts';
+import { startTracing } from './compose/tracing.ts';
 import { answerWhy } from './compose/why-answer.ts';
 import type { Config } from './config/config.ts';
-import { decisionName } from './config/front.ts';
 import { createAuthorize } from './gateway/rails/x402/auth.ts';
 import { createCurrent, type CurrentSnapshot } from './gateway/routes/current-snapshot.ts';
 import { createAdmin, type Check } from './host/admin.ts';
@@ -44,7 +44,7 @@ export type TollgateDeps = PartWrappers & {
 const WHY = '/why/';
 
 export type Tollgate = {
-  /** Addresses of the listeners: `proxy`, `decision`, `registry`, `sync`, `admin`, those that the configuration has. */
+  /** Addresses of the listeners: `proxy`, `registry`, `sync`, `admin`, those that the configuration has. */
   readonly addresses: Addresses;
   /** Applies a new configuration, whole or not at all; rejects with a sentence if it cannot. */
   readonly reload: (next: Config) => Promise<void>;
@@ -105,7 +105,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     throw error;
   }
 
-  const services = config.front === undefined ? undefined : startAskingServices(settings, deps);
+  const services = config.proxy === undefined ? undefined : startAskingServices(settings, deps);
   if (services !== undefined) {
     checks.push(services.check);
     closers.addFirst(services.close);
@@ -136,7 +136,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     },
     stop: async (waiting = true) => {
       draining.begin();
-      const { drainDelayMs: delayMs, drainMs } = settings.config.front?.timeouts ?? { drainDelayMs: 0, drainMs: 5_000 };
+      const { drainDelayMs: delayMs, drainMs } = settings.config.proxy?.timeouts ?? { drainDelayMs: 0, drainMs: 5_000 };
       const drainDelayMs = waiting ? delayMs : 0;
       log.info('draining', { delay_ms: drainDelayMs, up_to_ms: drainMs });
       // The streams would go on for ever; their readers reconnect elsewhere.
@@ -161,19 +161,21 @@ type PartsDeps = TollgateDeps & {
 /** Starts the registry and the gateway, those that the configuration has, and folds what they add to the process. */
 async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
   const { settings, metrics, closers, checks, log, clock } = deps;
-  const { registry: registrySection, front } = settings.config;
+  const { registry: registrySection, proxy } = settings.config;
   if (registrySection !== undefined) {
     const registry = await startRegistry(registrySection, {
       ...deps,
       addCheck: (check) => void checks.push(check),
       countedUntil: () => parts.gateway?.countedUntil(),
-      trial: () => parts.gateway?.front.trial?.(),
+      trial: () => parts.gateway?.proxy.trial?.(),
     });
     closers.addFirst(registry.close);
     parts.registry = registry;
   }
-  if (front !== undefined) {
-    const gateway = await startGateway(front, parts.registry, deps);
+  if (proxy !== undefined) {
+    // Workers trace the requests that they serve.
+    const tracing = (deps.workers?.count ?? 1) > 1 ? undefined : await startTracing(settings.config, deps);
+    const gateway = await startGateway(proxy, parts.registry, { ...deps, tracing });
     checks.push(...gateway.checks);
     parts.gateway = gateway;
   }
@@ -205,11 +207,13 @@ async function putInForce(
   replace: (next: Config) => void,
 ): Promise<void> {
   // First what can be refused; what follows cannot fail.
-  const putFrontInForce = await gateway?.front.prepare(taken, gateway.discovery.of(taken));
+  const putProxyInForce =
+    taken.proxy && (await gateway?.proxy.prepare(taken, taken.proxy, gateway.discovery.of(taken)));
   await registry?.reconfigure(taken);
   replace(taken);
-  putFrontInForce?.();
+  putProxyInForce?.();
   gateway?.discovery.begin(taken);
+  gateway?.observe();
   registry?.recompile();
   gateway?.sync?.recompile();
   if (current.snapshot !== undefined) gateway?.tell(current.snapshot.routes);
@@ -229,7 +233,7 @@ async function bindAll(config: Config, listeners: readonly NamedListener[]): Pro
   return addresses;
 }
 
-function unbound({ proxy, registry, sync, admin, decision = [] }: Config, name: string, error: unknown): Error {
+function unbound({ proxy, registry, sync, admin }: Config, name: string, error: unknown): Error {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   // No refusal of the system: it says itself what is wrong.
   if (error instanceof Error && code === '') return error;
@@ -239,9 +243,7 @@ function unbound({ proxy, registry, sync, admin, decision = [] }: Config, name: 
     EADDRNOTAVAIL: 'is no address of this machine; write one that is, or 0.0.0.0 for all',
     ENOTFOUND: 'is a name without an address; write an address of this machine, or 0.0.0.0 for all',
   };
-  const asked = decision.map((section, index) => [decisionName(index), section] as const);
-  const sections = { proxy, registry, sync, admin, ...Object.fromEntries(asked) };
-  const listen = new Map(Object.entries(sections)).get(name)?.listen;
+  const listen = new Map(Object.entries({ proxy, registry, sync, admin })).get(name)?.listen;
   const place = listen === undefined ? 'it' : formatListen(listen);
   return new Error(`${name}.listen: ${place} ${why[code] ?? `cannot be bound (${code})`}`, { cause: error });
 }

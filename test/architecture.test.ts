@@ -150,7 +150,7 @@ describe('who may import whom', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('behaviour: only the paywall mints permits, and only a program ends its process', () => {
+  test('behaviour: only the paywall and plans mint permits, and only a program ends its process', () => {
     const minting = SOURCES.filter(({ text }) => /\bmintPermit\(/.test(text)).map(({ file }) => file);
     expect(minting.toSorted()).toEqual(MINTERS);
     const exiting = SOURCES.filter(({ text }) => /\bprocess\.exit\b/.test(text)).map(({ file }) => file);
@@ -163,7 +163,7 @@ test('refuses: code that adds to the page for people, but what the demo is given
   expect(naming.map(({ file }) => file)).toEqual(['cli/demo.ts']);
 });
 
-const MINTERS = ['domain/decide.ts', 'gateway/paywall.ts'];
+const MINTERS = ['domain/decide.ts', 'gateway/paywall.ts', 'gateway/selling/grant.ts'];
 
 describe('how files are written', () => {
   test('refuses: switches that only tests throw', () => {

@@ -41,8 +41,8 @@ async function runMatch(args: Args, io: Io): Promise<ExitCode> {
   }
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded.code;
-  const { front } = loaded.config;
-  if (!allowedMethods(front?.methods).has(method)) {
+  const { proxy } = loaded.config;
+  if (!allowedMethods(proxy?.methods).has(method)) {
     io.err('METHOD: is one that the proxy refuses with 501; common ones are let in, others by proxy.methods');
     return EXIT.usage;
   }
@@ -54,7 +54,8 @@ async function runMatch(args: Args, io: Io): Promise<ExitCode> {
   const explanation = explainMatch(compileOffline(loaded.config, routes.routes), {
     method,
     path,
-    rules: matchRules(front),
+    rules: matchRules(loaded.config),
+    nowMs: Date.now(),
     offer: createOffers(receiversById(loaded.config)),
   });
   if (args.has('json')) io.out(JSON.stringify(toJson(explanation)));
@@ -67,9 +68,10 @@ function isRefused({ answer }: Explanation): boolean {
   return answer.ambiguous === true;
 }
 
-function toJson({ answer, path, reason, considered }: Explanation): Record<string, unknown> {
+function toJson({ answer, path, reason, considered, sale }: Explanation): Record<string, unknown> {
   return {
     ...answer,
+    plan: sale?.plan.id ?? null,
     path: path ?? null,
     reason,
     considered: considered.map(({ route, because }) => ({ route: toWire(route), because })),

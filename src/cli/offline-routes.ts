@@ -1,8 +1,8 @@
 // The routes that a configuration would serve, without starting it: what its store holds, read only, and what a start would
 // make of it. A store is never made or written for a look at it.
 import { declaredOf } from '../compose/declared-routes.ts';
+import { pathOptions } from '../compose/part.ts';
 import type { LoadedConfig } from '../config/config.ts';
-import { profileFolding } from '../domain/routing/profile.ts';
 import { fromWire, type Route } from '../domain/routing/route.ts';
 import { compileSnapshot, type Snapshot } from '../domain/routing/snapshot.ts';
 import { routeName } from '../domain/routing/pattern.ts';
@@ -44,15 +44,8 @@ export async function readOfflineRoutes(config: LoadedConfig): Promise<OfflineRo
   return { ok: true, routes: afterPlan(stored, plan, toRoute), plan };
 }
 
-export function compileOffline({ front }: LoadedConfig, routes: readonly Route[]): Snapshot {
-  return compileSnapshot(
-    { registryId: 'offline', revision: 0, routes },
-    {
-      encodedSlashes: front?.encodedSlashes ?? 'refuse',
-      doubleSlashes: front?.doubleSlashes ?? 'merge',
-      folding: profileFolding(front?.upstreamProfile ?? 'unknown'),
-    },
-  );
+export function compileOffline(config: LoadedConfig, routes: readonly Route[]): Snapshot {
+  return compileSnapshot({ registryId: 'offline', revision: 0, routes }, pathOptions(config));
 }
 
 function planOf(file: readonly DeclaredRoute[], routes: readonly StoredRoute[], isShared: boolean): DeclaredPlan {

@@ -5,6 +5,7 @@ import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
 import type { CountDelivery } from '../gateway/totals/delivery.ts';
+import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
 import { createTally } from '../gateway/totals/tally.ts';
 import type { Check } from '../host/admin.ts';
 import { systemSchedule } from '../host/clock.ts';
@@ -15,11 +16,12 @@ import type { Closers } from './closers.ts';
 import { countForRegistry } from './counting.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
 import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';
+import { watchObservations } from './observations.ts';
 import type { NamedListener } from './part.ts';
 import { startPayments, startRails } from './payments.ts';
-import type { FrontPart } from './front.ts';
+import type { ProxyPart } from './proxy.ts';
 import type { RegistryPart } from './registry.ts';
-import { serveFront, type ServedProxyDeps } from './served-proxy.ts';
+import { serveProxy, type ServedProxyDeps } from './served-proxy.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
 import { observeLoad, observeStore, observeStoreUp } from './store-metrics.ts';
 import type * as SyncPart from './sync.ts';
@@ -29,8 +31,10 @@ import type { RefusalFinder, WhyLedgers } from './why.ts';
 type RunningSync = Awaited<ReturnType<typeof SyncPart.startSync>>;
 
 export type Gateway = {
-  readonly front: FrontPart;
+  readonly proxy: ProxyPart;
   readonly discovery: DiscoverySource;
+  /** Says in the log what the plans of the configuration in force observe, and until when. */
+  readonly observe: () => void;
   /** Says in the log what the configuration in force means for `routes`. */
   readonly tell: (routes: readonly Route[]) => void;
   /** Sync; undefined in the process of the registry. */
@@ -60,7 +64,7 @@ type GatewayDeps = Omit<ServedProxyDeps, 'tally'> & {
 type OwnDeps = GatewayDeps & Pick<ServedProxyDeps, 'tally'>;
 
 /** The proxy of this process or of its workers, and what it adds to the process. */
-type Front = Pick<Gateway, 'front' | 'checks' | 'findRefusals' | 'metricsText' | 'allStarted'> & {
+type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'metricsText' | 'allStarted'> & {
   /** Whether it can take payments, if the ledger can. */
   readonly isCallable: () => boolean;
 };
@@ -75,7 +79,7 @@ export async function startGateway(
   const deps = { ...given, tally };
   const { settings, current, closers, log, workers } = deps;
   const { config } = settings;
-  const sync = config.sync === undefined ? undefined : await startOwnSync(config.sync, section, deps);
+  const sync = config.sync === undefined ? undefined : await startOwnSync(config.sync, deps);
   const own = registry === undefined ? await openSidecarLedger(deps) : undefined;
   const counting = await startCounting(registry, sync, deps);
   // After the proxy, whose last requests count too, and before what takes the counts.
@@ -83,11 +87,16 @@ export async function startGateway(
   const discovery = createDiscoverySource(log);
   closers.addLast(async () => discovery.close());
   const publisher = startOwnPublisher(discovery, deps);
-  const served =
+  const front =
     workers !== undefined && workers.count > 1
       ? await startWithWorkers(workers, { discovery, publisher }, registry?.ledger ?? own, deps)
-      : await serveHere({ discovery, publisher }, registry?.ledger ?? own, deps);
-  closers.addFirst(async () => served.front.close());
+      : serveHere(section, { discovery, publisher }, registry?.ledger ?? own, deps);
+  closers.addFirst(front.proxy.close);
+  const observations = watchObservations({
+    ...{ config: () => settings.config, now: deps.clock.now, schedule: systemSchedule, metrics: deps.metrics, log },
+  });
+  closers.addFirst(async () => observations.close());
+  observations.begin();
   const tell = (routes: readonly Route[]): void => {
     void discovery.tell(routes);
     publisher.refresh();
@@ -97,18 +106,19 @@ export async function startGateway(
   void current.first.then(({ routes }) => tell(routes));
   const takesCharges = registry?.isPossible ?? own?.readiness.isPossible ?? (() => false);
   return {
-    ...{ front: served.front, discovery, tell, sync },
-    listeners: [...namedListener('sync', sync), ...served.front.listeners],
+    ...{ proxy: front.proxy, discovery, observe: observations.begin, tell, sync },
+    listeners: [...namedListener('sync', sync), ...namedListener('proxy', front.proxy)],
     checks: [
       ...(sync === undefined ? [] : [sync.check]),
       ...(own === undefined ? [] : [own.readiness.check]),
-      ...served.checks,
+      ...front.checks,
+      observations.check,
     ],
-    isPossible: () => takesCharges() && served.isCallable(),
+    isPossible: () => takesCharges() && front.isCallable(),
     ledgers: own && searchedLedgers(own),
-    findRefusals: served.findRefusals,
-    metricsText: served.metricsText,
-    allStarted: served.allStarted,
+    findRefusals: front.findRefusals,
+    metricsText: front.metricsText,
+    allStarted: front.allStarted,
     countedUntil: counting.completeUntil,
   };
 }
@@ -127,7 +137,7 @@ async function startCounting(
   return countForSidecar({ section, version, ...sync }, deps);
 }
 
-function namedListener(name: string, part: RunningSync | undefined): NamedListener[] {
+function namedListener(name: string, part: ProxyPart | RunningSync | undefined): NamedListener[] {
   return part?.listener === undefined ? [] : [[name, part.listener]];
 }
 
@@ -142,13 +152,14 @@ function booksOf(own: StoredLedger | SidecarLedger | undefined): Pick<SidecarLed
 }
 
 /** The proxy in this process. */
-async function serveHere(
+function serveHere(
+  section: ProxyConfig,
   { discovery, publisher }: PublishingParts,
   own: StoredLedger | SidecarLedger | undefined,
   deps: OwnDeps,
-): Promise<Front> {
+): Front {
   const listed = discovery.of(deps.settings.config);
-  const served = await serveFront(booksOf(own), { listed, published: publisher }, deps);
+  const served = serveProxy(section, booksOf(own), { listed, published: publisher }, deps);
   return { ...served, metricsText: deps.metrics.text, allStarted: () => Promise.resolve() };
 }
 
@@ -162,6 +173,8 @@ async function startWithWorkers(
   const { settings, current, metrics, closers, log } = deps;
   const { ledger, reports } = booksOf(own);
   const { label: routeLabel } = createTelemetry(metrics, log, current, settings);
+  // The workers sell; their sums appear here even before the first.
+  createSaleMetrics(metrics, routeLabel);
   const rails = startRails(deps);
   const payments = ledger && startPayments({ ...deps, ledger, reports, rails, routeLabel });
   if (payments !== undefined) closers.addFirst(payments.close);
@@ -185,12 +198,11 @@ function startOwnPublisher(
   return publisher;
 }
 
-async function startOwnSync(section: SyncConfig, proxy: ProxyConfig, deps: GatewayDeps): Promise<RunningSync> {
+async function startOwnSync(section: SyncConfig, deps: GatewayDeps): Promise<RunningSync> {
   const { settings, current, closers } = deps;
   // The module is loaded in a sidecar only: an HTTP client takes memory.
   const { startSync } = await import('./sync.ts');
-  const inForce = (): ProxyConfig => settings.config.front ?? proxy;
-  const sync = await startSync(settings.config, section, inForce, current, deps);
+  const sync = await startSync(settings.config, section, () => settings.config, current, deps);
   closers.addFirst(sync.close);
   return sync;
 }
@@ -198,7 +210,7 @@ async function startOwnSync(section: SyncConfig, proxy: ProxyConfig, deps: Gatew
 async function openSidecarLedger(
   deps: {
     readonly closers: Closers;
-  } & Pick<GatewayDeps, 'settings' | 'metrics' | 'log' | 'clock' | 'random' | 'version'>,
+  } & Pick<GatewayDeps, 'settings' | 'metrics' | 'log' | 'clock' | 'random' | 'version' | 'tracing'>,
 ): Promise<SidecarLedger | undefined> {
   const { settings, metrics, closers } = deps;
   const { ledgerOfSidecar } = await import('./sidecar-ledger.ts');

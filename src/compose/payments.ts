@@ -1,6 +1,6 @@
 // The part that takes payments: the rail, what writes charges down, and the reconciler of charges without an end.
 // Starts even if no facilitator answers: they are asked when a payment comes.
-import type { Config, ProxyConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import { servicesInForce } from '../domain/payment/offer.ts';
@@ -13,13 +13,12 @@ import { createPay, type PaymentHandler, type PayDeps, type PayOptions } from '.
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
 import { createSettleModes, enoughToServeFirst } from '../gateway/pay/settler.ts';
 import type { SettleModes } from '../gateway/pay/payment.ts';
-import { createTakeReport, type TakeReport } from '../gateway/decision/failure-report.ts';
-import type { CreateRepeats } from '../gateway/pay/repeats.ts';
 import { createRails, nameWay, type Rails } from '../gateway/rails/rails.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { observeFacilitators } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createReconcile } from '../gateway/reconcile.ts';
+import type { Tracing } from '../gateway/tracing/tracing.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
@@ -38,6 +37,7 @@ type RailsDeps = {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | undefined;
 };
 
 type PaymentsDeps = RailsDeps & {
@@ -53,16 +53,10 @@ type PaymentsDeps = RailsDeps & {
 };
 
 export type Payments = {
-  /** Makes payments under a configuration. `decision`: for a listener that answers questions. */
-  readonly payFor: (config: Config, decision?: DecisionPayments) => (answers: OwnResponses) => PaymentHandler;
-  /** Takes reports of proxies under a configuration. */
-  readonly takeReportFor: (config: Config) => TakeReport;
+  readonly payFor: (config: Config) => (answers: OwnResponses) => PaymentHandler;
   readonly facilitators: FacilitatorState;
   readonly close: () => Promise<void>;
 };
-
-/** Part of a decision listener in payments. */
-type DecisionPayments = { readonly front: ProxyConfig; readonly createRepeats: CreateRepeats };
 
 const RECONCILE_EVERY_MS = { here: 1_000, elsewhere: 5_000 };
 const COUNT_EVERY_MS = 5_000;
@@ -91,17 +85,8 @@ export function startPayments(deps: PaymentsDeps): Payments {
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log, clock.now);
   return {
     facilitators: watchFacilitators(() => settings.config, rails.standing, metrics),
-    payFor: (next, decision) =>
-      payWith(
-        next,
-        settings,
-        { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock },
-        decision,
-      ),
-    takeReportFor: ({ page: { support } }) => {
-      const options = { services: servicesInForce(settings), nameOf: nameWay, support };
-      return createTakeReport({ rail, ledger, chargeLog, options, newId, log });
-    },
+    payFor: (next) =>
+      payWith(next, settings, { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }),
     close: async () => {
       await stopReconciling?.();
       await stopCounting?.();
@@ -109,9 +94,11 @@ export function startPayments(deps: PaymentsDeps): Payments {
   };
 }
 
-export function startRails({ settings, log, clock, random, metrics }: RailsDeps): Rails {
+export function startRails({ settings, log, clock, random, metrics, tracing }: RailsDeps): Rails {
+  const { fetch } = globalThis;
   return createRails({
-    fetch: globalThis.fetch,
+    fetch: tracing?.facilitatorFetch(fetch) ?? fetch,
+    chainFetch: tracing?.chainFetch(fetch),
     schedule: systemSchedule,
     clock,
     log,
@@ -138,16 +125,14 @@ function payWith(
   { charges, proxy, page }: Config,
   running: Settings,
   { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
-  decision: DecisionPayments | undefined,
 ): (answers: OwnResponses) => PaymentHandler {
-  const front = decision?.front ?? proxy;
-  if (front === undefined) throw new Error('only a proxy or a decision listener takes payments');
-  const upstream = new URL(front.upstream.origin);
+  if (proxy === undefined) throw new Error('only a proxy takes payments');
+  const upstream = new URL(proxy.upstream.origin);
   const options: PayOptions = {
     keepResponseBytes: Math.min(charges.keepResponseBytes, ledger.answerLimitBytes),
     maxUnsettledPerPayer: charges.maxUnsettledPerPayer,
-    ownAuthorities: ownAuthorities({ publicUrl: front.publicUrl, hosts: front.hosts, upstream }),
-    enoughToServeFirstMs: enoughToServeFirst(front.timeouts.headersMs),
+    ownAuthorities: ownAuthorities({ publicUrl: proxy.publicUrl, hosts: proxy.hosts, upstream }),
+    enoughToServeFirstMs: enoughToServeFirst(proxy.timeouts.headersMs),
     leaseMs: LEASE_MS,
     services: servicesInForce(running),
     nameOf: nameWay,
@@ -156,11 +141,7 @@ function payWith(
   return (answers) =>
     createPay({
       ...answers,
-      ...{ rail, ledger, seenPayments, chargeLog, modes, leases },
-      // Nothing of the proxy is replayed by a decision.
-      responses:
-        decision === undefined ? responses : { ...responses, replays: createReplays(systemSchedule, clock.monotonic) },
-      createRepeats: decision?.createRepeats,
+      ...{ rail, ledger, seenPayments, chargeLog, modes, leases, responses },
       ...{ log, clock, newId, options, pause },
     });
 }

@@ -7,6 +7,7 @@ import type { Discovery } from '../domain/discovery/listing.ts';
 import { createPaymentRequired } from '../domain/payment/payment-required.ts';
 import { createQuotes } from '../domain/payment/quote.ts';
 import { createAdmission } from '../gateway/admission.ts';
+import { clientAddress } from '../gateway/client-group.ts';
 import { createClientSemaphores } from '../gateway/client-semaphores.ts';
 import { createHandler, type Handler } from '../gateway/handler.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
@@ -18,6 +19,7 @@ import { createTrust } from '../gateway/trust.ts';
 import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { isPaidInBrowser, NETWORKS, type Rails } from '../gateway/rails/rails.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
+import type { Tracing } from '../gateway/tracing/tracing.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
@@ -25,19 +27,27 @@ import { createWriteBatch } from '../host/write-batch.ts';
 import { createListener, type Listener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
 import type { Trial } from '../registry/trying/trial.ts';
+import { settleBy } from '../domain/selling/plan.ts';
+import { readCaller } from '../gateway/caller.ts';
+import type { SellFor } from './selling.ts';
 import { createTrial } from './trial.ts';
 import { formatListen } from '../config/addresses.ts';
 import { matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { publishingOf } from './discovery/publication.ts';
-import { servedRoutes } from './served-routes.ts';
+import { compileSnapshot } from '../domain/routing/snapshot.ts';
 
 export type ProxyPart = Part & {
-  readonly listener: Listener;
-  /** What the proxy in force would write. */
-  readonly trial: () => Trial;
+  /** What the proxy in force would write; undefined if it runs in other processes. */
+  readonly trial?: () => Trial;
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
-  readonly prepare: (config: Config, proxy: ProxyConfig, discovery: Discovery | undefined) => () => void;
+  readonly prepare: (
+    config: Config,
+    proxy: ProxyConfig,
+    discovery: Discovery | undefined,
+  ) => (() => void) | Promise<() => void>;
 };
+/** The proxy in the process that serves its requests. */
+export type OwnProxyPart = ProxyPart & { readonly listener: Listener };
 
 /** Wrapper of the page, from the program that starts it: no configuration can give it. */
 export type PageWrapper = (page: Page) => Page;
@@ -45,8 +55,12 @@ export type PageWrapper = (page: Page) => Page;
 type ProxyDeps = {
   readonly current: CurrentSnapshot;
   readonly telemetry: Telemetry;
+  /** Tracing, if requests are traced. */
+  readonly tracing: Tracing | undefined;
   /** Makes payments under a configuration; undefined if nothing could write them down. */
   readonly payFor: ((config: Config) => (answers: OwnResponses) => PaymentHandler) | undefined;
+  /** Makes what sells by plans under a configuration. */
+  readonly sellFor: SellFor;
   /** Rails write ways to pay in a 402, and say in which order. */
   readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
   /** Publication of what is sold. */
@@ -65,7 +79,7 @@ export function startProxy(
   proxy: ProxyConfig,
   discovery: Discovery | undefined,
   deps: ProxyDeps,
-): ProxyPart {
+): OwnProxyPart {
   let assembled = assemble(config, proxy, discovery, deps);
   // The listener reads it for each request.
   const handler = { ...assembled.handler };
@@ -102,12 +116,12 @@ function assemble(
   discovery: Discovery | undefined,
   deps: ProxyDeps,
 ): { handler: Handler; trial: Trial; close: () => Promise<void> } {
-  const { current, telemetry, payFor, rails, log, clock, random } = deps;
+  const { current, telemetry, tracing, payFor, rails, log, clock, random } = deps;
   const networks = { find: NETWORKS.find, isPaidInBrowser };
   const { quoteTtlMs } = config.charges;
   const page = config.page.enabled ? createPage({ section: config.page, networks, quoteTtlMs }) : undefined;
   const upstream = new URL(proxy.upstream.origin);
-  const { undeclaredMethods, methods, targetBytes } = matchRules(proxy);
+  const { undeclaredMethods, methods, targetBytes } = matchRules(config);
   const paywall = createPaywall({
     createPay: (answers) => payFor?.(config)(answers),
     quotes: createQuotes({
@@ -121,21 +135,30 @@ function assemble(
     corsOrigins: proxy.corsOrigins,
     methods,
   });
+  const paths = pathOptions(config);
   const writeBatch = createWriteBatch();
   const { timeouts, listen } = proxy;
-  const transport = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, writeBatch, now: clock.monotonic });
+  const pool = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, writeBatch, now: clock.monotonic });
+  const transport = tracing === undefined ? pool : tracing.transport(pool, upstream);
   const trusts = createTrust(proxy.trustedProxies);
-  const offer = createOffers(receiversById(config));
+  const { plans } = config.selling;
+  const offer = createOffers(receiversById(config), paths.plans && settleBy(plans));
+  const policy = { undeclaredMethods, preflight: proxy.preflight, v1: config.x402.v1 };
+  const customerHeader = proxy.customerHeader.toLowerCase();
+  const sell = deps.sellFor(config, proxy, {
+    rules: { policy, caller: (req) => readCaller(req.rawHeaders, customerHeader) },
+    offerFor: ({ route }) => offer(route),
+  });
   const handler = createHandler({
     options: {
-      target: { limit: targetBytes, methods, ...pathOptions(proxy) },
-      policy: { undeclaredMethods, preflight: proxy.preflight, v1: config.x402.v1 },
-      customerHeader: proxy.customerHeader.toLowerCase(),
+      target: { limit: targetBytes, methods, ...paths },
+      policy,
+      customerHeader,
       maxInFlight: proxy.limits.inFlight,
     },
-    routes: servedRoutes(config.sync, proxy, current),
+    routes: servedRoutes(config, current),
     documents: publishingOf(config) && createPublicDocuments(deps.published),
-    offer,
+    ...{ offer, plans, sell },
     placeOf: createClientSemaphores(proxy.limits.inFlightPerClient, trusts),
     admission: createAdmission(proxy.limits, trusts, clock.monotonic),
     paywall,
@@ -150,10 +173,26 @@ function assemble(
     },
     trusts: proxy.trustedProxies.length === 0 ? undefined : trusts,
     telemetry,
+    tracing: tracing?.requests({ methods, clientOf: (req) => clientAddress(req, trusts) }),
     clock,
     random,
     log,
   });
   const origin = proxy.publicUrl ?? `http://${formatListen(listen)}`;
   return { handler, trial: createTrial({ paywall, offer, origin, now: clock.now }), close: transport.close };
+}
+
+/**
+ * Picks the routes that requests are matched against: those in force. Before there are any, nothing (503
+ * `routes_absent`), or a set without routes if `sync.when_absent` says so: then every request is an unprotected one
+ * like any other.
+ */
+function servedRoutes(config: Config, current: CurrentSnapshot): Pick<CurrentSnapshot, 'snapshot'> {
+  if (config.sync?.whenAbsent !== 'forward') return current;
+  const none = compileSnapshot({ registryId: '', revision: 0, routes: [] }, pathOptions(config));
+  return {
+    get snapshot() {
+      return current.snapshot ?? none;
+    },
+  };
 }

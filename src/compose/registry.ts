@@ -102,7 +102,7 @@ export async function startRegistry(
     ...{ clock, log, schedule: systemSchedule },
     retentionMs: () => config().charges.retentionMs,
   });
-  const compiler = createCompiler(current, () => pathOptions(config().front), log);
+  const compiler = createCompiler(current, () => pathOptions(config()), log);
   const patiently = createPatience(store.isShared, waits, log);
   const options = {
     store,
@@ -141,7 +141,7 @@ export async function startRegistry(
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const configAudit = startAudit(store.audit, config, { version, clock, schedule: systemSchedule, log });
   const { handle } = registry;
-  const hasProxy = config().front !== undefined;
+  const hasProxy = config().proxy !== undefined;
   const { isPossible } = (readiness = storeReadiness(
     ledger.check,
     { clock, log },
@@ -216,12 +216,12 @@ const LAST_PAUSE_MS = 5_000;
 
 function settingsOf(config: Config, section: RegistryConfig): RegistrySettings {
   const { jwt, apiKeys, corsOrigins } = section;
-  const unknownReceiver = config.front === undefined ? 'store' : 'refuse';
+  const unknownReceiver = config.proxy === undefined ? 'store' : 'refuse';
   const receivers = receiversById(config);
   const desk = deskOf(section);
   const testnet = config.receivers.flatMap(({ ways }) => ways).some((way) => way.testnet === true);
   return {
-    ...{ jwt, apiKeys, corsOrigins, receivers, unknownReceiver, ...matchRules(config.front) },
+    ...{ jwt, apiKeys, corsOrigins, receivers, unknownReceiver, ...matchRules(config) },
     desk: desk && { ...desk, testnet },
   };
 }

@@ -1,5 +1,6 @@
 // The proxy that serves its requests in this process, with what takes its payments: in a process of its own or as one of
 // several workers.
+import type { ProxyConfig } from '../config/config.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
@@ -8,14 +9,15 @@ import { createRefusals, rememberRefusals } from '../gateway/refusals.ts';
 import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
 import type { Tally } from '../gateway/totals/tally.ts';
+import type { Tracing } from '../gateway/tracing/tracing.ts';
 import type { Check } from '../host/admin.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { Closers } from './closers.ts';
-import { startPayments, startRails, type PaymentsWrapper } from './payments.ts';
-import type { OwnFront } from './front.ts';
-import { startProxy, type PageWrapper } from './proxy.ts';
+import { startPayments, startRails, type Payments, type PaymentsWrapper } from './payments.ts';
+import { startProxy, type PageWrapper, type OwnProxyPart } from './proxy.ts';
+import { startSelling } from './selling.ts';
 import type { Settings } from './settings.ts';
 import type { RefusalFinder } from './why.ts';
 
@@ -47,62 +49,62 @@ export type ServedProxyDeps = PartWrappers & {
   readonly closers: Closers;
   /** Where requests are counted. */
   readonly tally: Tally;
+  /** Tracing, if requests are traced. */
+  readonly tracing?: Tracing | undefined;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
 };
 
 type ServedProxy = {
-  readonly front: OwnFront;
+  readonly proxy: OwnProxyPart;
   readonly checks: readonly Check[];
   /** Whether somebody can be asked to settle a payment, as far as is known. */
   readonly isCallable: () => boolean;
   readonly findRefusals: RefusalFinder;
 };
 
-export async function serveFront(
+export function serveProxy(
+  section: ProxyConfig,
   { ledger, reports, takesOnly = false }: ChargeBooks,
   { listed, published }: Publicity,
   deps: ServedProxyDeps,
-): Promise<ServedProxy> {
-  const { settings, current, metrics, closers, tally, log, clock, random, aroundPage } = deps;
+): ServedProxy {
+  const { settings, current, metrics, closers, tally, tracing, log, clock, random, aroundPage } = deps;
   const refusals = createRefusals();
-  const telemetry = createTelemetry(metrics, log, current, settings, {
+  const untraced = createTelemetry(metrics, log, current, settings, {
     refused: rememberRefusals(refusals, clock),
     tally,
   });
+  const telemetry = tracing === undefined ? untraced : tracing.telemetry(untraced);
   const rails = startRails(deps);
   const routeLabel = telemetry.label;
-  const payments = ledger && startPayments({ ...deps, ledger, reports, takesOnly, rails, routeLabel });
+  const aroundPayments = tracing === undefined ? deps.aroundPayments : traceAround(tracing, deps.aroundPayments);
+  const payments = ledger && startPayments({ ...deps, aroundPayments, ledger, reports, takesOnly, rails, routeLabel });
   if (payments !== undefined) closers.addFirst(payments.close);
   const stopWatching = rails.watch(() => settings.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
   closers.addFirst(async () => stopWatching());
-  const payFor = payments?.payFor;
-  const { config } = settings;
-  const common = { current, telemetry, rails, log, clock, random };
-  const proxy = config.proxy && startProxy(config, config.proxy, listed, { ...common, payFor, published, aroundPage });
-  // The module is loaded only in a process that needs it.
-  const decisions =
-    config.decision && (await import('./decision.ts')).startDecisions(config, listed, { ...common, metrics, payments });
+  const payFor = payments && tracePaying(payments.payFor, tracing);
   return {
-    front: {
-      listeners: [
-        ...(proxy === undefined ? [] : [['proxy', proxy.listener] as const]),
-        ...(decisions?.listeners ?? []),
-      ],
-      prepare: (next, discovery) => {
-        const putProxyInForce = next.proxy && proxy?.prepare(next, next.proxy, discovery);
-        const putDecisionsInForce = decisions?.prepare(next, discovery);
-        return () => {
-          putProxyInForce?.();
-          putDecisionsInForce?.();
-        };
-      },
-      trial: () => proxy?.trial(),
-      close: () => proxy?.close(),
-    },
+    proxy: startProxy(settings.config, section, listed, {
+      ...{ current, telemetry, tracing, payFor, rails, published, log, clock, random, aroundPage },
+      sellFor: startSelling({ metrics, log, routeLabel }),
+    }),
     checks: payments === undefined ? [] : [payments.facilitators.check],
     isCallable: payments?.facilitators.isCallable ?? (() => true),
     findRefusals: async (id) => (await import('./why.ts')).findRefusals(refusals, id),
+  };
+}
+
+/** Traces what is paid through `payFor`. */
+function tracePaying(payFor: Payments['payFor'], tracing: Tracing | undefined): Payments['payFor'] {
+  return tracing === undefined ? payFor : (config) => (answers) => tracing.pay(payFor(config)(answers));
+}
+
+/** Traces ledger and rail, whatever else stands around them. */
+function traceAround(tracing: Tracing, around: PaymentsWrapper | undefined): PaymentsWrapper {
+  return (ports) => {
+    const { ledger, rail } = around?.(ports) ?? ports;
+    return { ledger: tracing.ledger(ledger), rail: tracing.rail(rail) };
   };
 }

@@ -9,6 +9,7 @@ import type { Log } from '../host/log.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
 import { ledgerOf, type StoredLedger } from '../registry/store/stored-ledger.ts';
 import type { ChargesStore, StorePlace } from '../registry/store/ports.ts';
+import type { Tracing } from '../gateway/tracing/tracing.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { observeCalls } from './store-metrics.ts';
 import { countLeases } from './charge-metrics.ts';
@@ -34,6 +35,8 @@ type SidecarLedgerDeps = {
   readonly random: Random;
   readonly version: string;
   readonly metrics: Metrics;
+  /** Tracing, if the requests of this process are traced. */
+  readonly tracing?: Tracing | undefined;
 };
 
 /** The store may be a registry's, which says itself how long its sums are kept: a sidecar takes minutes away alone. */
@@ -41,7 +44,7 @@ const OWN_TOTALS_MS = 3660 * 24 * 3_600_000;
 
 export async function ledgerOfSidecar(
   { charges, sync }: Config,
-  { log, clock, random, version, metrics }: SidecarLedgerDeps,
+  { log, clock, random, version, metrics, tracing }: SidecarLedgerDeps,
 ): Promise<SidecarLedger | undefined> {
   if (charges.store !== undefined) {
     const place = await storeAt(charges.store);
@@ -65,7 +68,10 @@ export async function ledgerOfSidecar(
   }
   if (sync === undefined) return undefined;
   const { registryUrl, apiKey } = sync;
-  const store = createRemoteCharges({ registryUrl, apiKey, version, schedule: systemSchedule, clock, random });
+  const store = createRemoteCharges({
+    ...{ registryUrl, apiKey, version, schedule: systemSchedule, clock, random },
+    aroundCalls: tracing?.ledgerCalls,
+  });
   const readiness = ledgerReadiness(store.check, { clock, log });
   return {
     ledger: createLedger(store, SPELLING),

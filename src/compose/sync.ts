@@ -1,7 +1,7 @@
 // The sidecar's part in place of a registry of its own: routes come over HTTP. The last good set stays in force
 // whatever happens to the registry. It resolves as soon as the snapshot file was read; the registry may take as long as
 // it likes.
-import type { Config, ProxyConfig, SyncConfig } from '../config/config.ts';
+import type { Config, SyncConfig } from '../config/config.ts';
 import { createCompiler } from '../gateway/routes/snapshot-compiler.ts';
 import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { createSnapshotFile } from '../gateway/sync/keep/snapshot-file.ts';
@@ -38,14 +38,14 @@ const NO_FILE = { read: async () => undefined, keep: () => undefined, settled: a
 
 /** Follows the process that started this worker: what is in force there is right, whatever it is. */
 export async function followPrimary(
-  proxy: () => ProxyConfig,
+  config: () => Config,
   current: CurrentSnapshot,
   { socketPath, key }: { readonly socketPath: string; readonly key: string },
   { metrics, log, clock, random, version }: SyncPartDeps,
 ): Promise<{ readonly recompile: () => void; readonly close: () => Promise<void> }> {
   // The primary says in its log what there is to say of the registry.
   const quiet: Log = { ...log, info: log.debug, warn: log.debug };
-  const compiler = createCompiler(current, () => pathOptions(proxy()), log);
+  const compiler = createCompiler(current, () => pathOptions(config()), log);
   const sync = createSync(
     { pollIntervalMs: PRIMARY_POLL_MS, emptyAfterMs: 0 },
     {
@@ -74,7 +74,7 @@ export type SyncPart = Part & {
 export async function startSync(
   { charges }: Config,
   section: SyncConfig,
-  proxy: () => ProxyConfig,
+  config: () => Config,
   current: CurrentSnapshot,
   { metrics, log, clock, random, version }: SyncPartDeps,
 ): Promise<SyncPart> {
@@ -84,7 +84,7 @@ export async function startSync(
   }
   const instance = Buffer.from(random(12)).toString('base64url');
   const answerMs = Math.min(ANSWER_MS.max, Math.max(ANSWER_MS.min, pollIntervalMs));
-  const compiler = createCompiler(current, () => pathOptions(proxy()), log);
+  const compiler = createCompiler(current, () => pathOptions(config()), log);
   const { recompile } = compiler;
   const sync = createSync(
     { pollIntervalMs, emptyAfterMs },
@@ -112,7 +112,7 @@ export async function startSync(
 
   const { lastGood } = sync;
   const offlineResponses = createOfflineResponses({
-    ...{ apiKey, lastGood, snapshot: () => current.snapshot, rules: () => matchRules(proxy()), clock },
+    ...{ apiKey, lastGood, snapshot: () => current.snapshot, rules: () => matchRules(config()), clock },
   });
   const relay = createRelayApi({ registryUrl: new URL(registryUrl), offlineResponses, sync });
   const listener = createListener(

@@ -14,7 +14,7 @@ export function createTrial({ paywall, offer, origin, now }: TrialDeps): Trial {
   return {
     ...{ origin, offer },
     answer: (verdict: Verdict, { method, path }) => {
-      if (verdict.kind === 'pass') return undefined;
+      if (verdict.kind === 'pass' || verdict.kind === 'sell') return undefined;
       const outcome = paywall.perform(verdict, {
         ...NOBODY,
         method,

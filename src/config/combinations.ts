@@ -10,13 +10,15 @@ import { deskIssues } from './desk.ts';
 import { isSafeUrl, parseUrl } from './fields.ts';
 import { listenIssues } from './listen-clashes.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
+import { sellingIssues } from './selling.ts';
 import { storeIssues } from './store.ts';
 import { receiverIssues } from './receiver-issues.ts';
 import { payableIssues } from './payable-routes.ts';
+import { webhookIssues } from './webhooks.ts';
 
 type RawSection = Readonly<Record<string, unknown>>;
 
-export function combinationIssues(raw: RawSection, networks: Networks): Issue[] {
+export function combinationIssues(raw: RawSection, networks: Networks, nowMs: number): Issue[] {
   return [
     ...shapeIssues(raw),
     ...jwtIssues(raw),
@@ -27,9 +29,13 @@ export function combinationIssues(raw: RawSection, networks: Networks): Issue[] 
     ...repeated(raw, ['registry', 'api_keys'], 'name', 'is the name of an earlier key; every key needs its own'),
     ...repeated(raw, ['registry', 'api_keys'], 'key', 'is the same as an earlier key; every key needs its own'),
     ...repeated(raw, ['receivers'], 'id', 'is the id of an earlier receiver; every receiver needs its own'),
+    ...repeated(raw, ['webhooks'], 'id', 'is the id of an earlier endpoint; every endpoint needs its own'),
+    ...webhookIssues(raw),
     ...routeIssues(raw),
     ...methodIssues(raw),
     ...payableIssues(raw, networks),
+    ...repeated(raw, ['selling', 'plans'], 'id', 'is the id of an earlier plan; every plan needs its own'),
+    ...sellingIssues(raw, nowMs),
     ...storeIssues(raw),
     ...workerIssues(raw),
   ];
@@ -37,22 +43,18 @@ export function combinationIssues(raw: RawSection, networks: Networks): Issue[] 
 
 function shapeIssues(raw: RawSection): Issue[] {
   const has = (section: string): boolean => Object.hasOwn(raw, section);
-  const [registry, sync] = [has('registry'), has('sync')];
-  // Both need routes, and a decision stands beside a proxy or instead of it.
-  const named = has('proxy') || !has('decision') ? 'proxy' : 'decision';
-  const proxy = has(named);
+  const [proxy, registry, sync] = [has('proxy'), has('registry'), has('sync')];
   const issues: Issue[] = [];
   if (sync && !proxy) {
     issues.push({
       path: ['sync'],
       at: 'key',
-      message:
-        'stands without `proxy` and `decision`; only these sync their routes, so add one of them or take `sync` out',
+      message: 'stands without `proxy`; only a proxy syncs its routes, so add `proxy` or take `sync` out',
     });
   } else if (!proxy && !registry) {
     issues.push({
       path: [],
-      message: 'has nothing to run; write `proxy` or `decision` with `registry` or `sync`, or `registry` alone',
+      message: 'has nothing to run; write `proxy` with `registry` or `sync`, or `registry` alone',
     });
   } else if (proxy && registry && sync) {
     issues.push({
@@ -62,7 +64,7 @@ function shapeIssues(raw: RawSection): Issue[] {
     });
   } else if (proxy && !registry && !sync) {
     issues.push({
-      path: [named],
+      path: ['proxy'],
       at: 'key',
       message: 'needs routes; add `registry` to keep them here, or `sync` to take them from a remote registry',
     });
@@ -96,8 +98,8 @@ function workerIssues(raw: RawSection): Issue[] {
   const { workers } = raw;
   const several =
     workers === 'auto' || ((typeof workers === 'number' || typeof workers === 'string') && Number(workers) > 1);
-  if (!several || Object.hasOwn(raw, 'proxy') || Object.hasOwn(raw, 'decision')) return [];
-  return [{ path: ['workers'], message: 'stands without `proxy` and `decision`, which workers serve; take it out' }];
+  if (!several || Object.hasOwn(raw, 'proxy')) return [];
+  return [{ path: ['workers'], message: 'stands without `proxy`, which is what workers serve; take it out' }];
 }
 
 function jwtIssues(raw: RawSection): Issue[] {
@@ -142,12 +144,13 @@ function repeated(raw: RawSection, path: Path, field: string, message: string): 
 
 /** The proxy answers a method that it does not let in with 501: a route for it would leave the one that is meant free. */
 function methodIssues(raw: RawSection): Issue[] {
-  const { proxy, decision, routes } = raw;
+  const { proxy, routes } = raw;
   if (!Array.isArray(routes)) return [];
-  const listeners = [proxy, ...(Array.isArray(decision) ? decision : [])].filter(isMap);
-  const added = listeners.length === 0 ? http.METHODS : listeners.flatMap(({ methods }) => methods ?? []);
+  const added: unknown = isMap(proxy) ? proxy['methods'] : http.METHODS;
   const allowed = allowedMethods(
-    added.flatMap((name: unknown) => (typeof name === 'string' ? [name.toUpperCase()] : [])),
+    Array.isArray(added)
+      ? added.flatMap((name: unknown) => (typeof name === 'string' ? [name.toUpperCase()] : []))
+      : [],
   );
   return routes.flatMap((route: unknown, index): Issue[] => {
     if (!isMap(route) || typeof route['method'] !== 'string') return [];

@@ -48,14 +48,14 @@ export function loadConfig(file: string, env: Env, folder: string, networks: Net
 /** Reads a configuration from text. `file` is its name in messages, `path` where it stands. */
 export function readConfig(
   text: string,
-  { file, path, env, networks }: { file: string; path: string; env: Env; networks: Networks },
+  { file, path, env, networks, now }: { file: string; path: string; env: Env; networks: Networks; now?: number },
 ): LoadResult {
   const document = readDocument(text, env);
   if (document.syntax.length > 0) {
     return { ok: false, problems: document.syntax.map((error) => ({ ...error, file, path: '(file)' })) };
   }
   const issues = [...document.issues, ...fillAdminListen(document.data, env)];
-  const result = validate({ ...document, issues, file: path, folder: dirname(path), networks, env });
+  const result = validate({ ...document, issues, file: path, folder: dirname(path), networks, env, now });
   const problemAt = (at: Path, message: string): ConfigProblem => ({
     ...{ file, path: formatPath(at), message },
     ...document.locate(at),

@@ -1,17 +1,19 @@
 // The configuration: every key with its schema, default, name in the program and sentence, and whether it needs a
 // restart, and no other key. The program works with the schema's output. Rules about two keys stand in combinations.ts.
 import { z } from 'zod';
-import { decisionList } from './decision-keys.ts';
 import { discoverySection } from './discovery.ts';
 import { choice, count, countOr, duration, flag, listen, optionalDuration, secret } from './fields.ts';
 import { MOST_WORKERS } from '../host/worker-count.ts';
 import { key, section } from './keys.ts';
+import { otlpSection } from './otlp.ts';
 import { pageSection } from './page.ts';
 import { proxySection } from './proxy-keys.ts';
 import { receiverSchema } from './receivers.ts';
 import { registrySection, syncSection } from './registry-keys.ts';
 import { configRouteSchema } from './route-keys.ts';
+import { sellingSection } from './selling.ts';
 import { store } from './store.ts';
+import { webhooksSection } from './webhooks.ts';
 
 /** A week: long enough that no charge is lost that was not looked at yet. */
 const RETENTION_MS = 7 * 86_400_000;
@@ -50,11 +52,6 @@ export function createConfigSchema(folder: string) {
 
   return section({
     proxy: key('proxy', proxySection.optional(), 'Takes requests, lets them pay, and forwards them.'),
-    decision: key(
-      'decision',
-      decisionList.optional(),
-      'Answers the questions of a proxy that forwards by itself: a section, or a list of them.',
-    ),
     registry: key('registry', registrySection(folder).optional(), 'Keeps routes and charges.'),
     sync: key('sync', syncSection(folder).optional(), 'Follows a registry elsewhere.'),
     admin: key(
@@ -75,6 +72,7 @@ export function createConfigSchema(folder: string) {
       z.array(configRouteSchema.transform((route) => ({ ...route, source: 'config' as const }))).default([]),
       'Routes that this file declares. A registry may have more.',
     ),
+    selling: key('selling', sellingSection.optional(), 'How routes are sold besides their price.'),
     page: key('page', pageSection(folder).prefault({}), 'The page that a browser shows for a paid URL.'),
     x402: key(
       'x402',
@@ -97,6 +95,7 @@ export function createConfigSchema(folder: string) {
       }).prefault({}),
       'Metrics for Prometheus.',
     ),
+    otlp: key('otlp', otlpSection.optional(), 'Traces of requests for OpenTelemetry. Left out: none.', 'restart'),
     log: key(
       'log',
       section({
@@ -113,6 +112,11 @@ export function createConfigSchema(folder: string) {
         ),
       }).prefault({}),
       'The log.',
+    ),
+    webhooks: key(
+      'webhooks',
+      webhooksSection(),
+      'Endpoints that events of charges and routes are sent to, if charges are kept here.',
     ),
     workers: key(
       'workers',

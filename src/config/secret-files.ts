@@ -14,7 +14,7 @@ const PLACES: readonly SecretPlace[] = [
   { section: ['registry', 'desk', 'oidc'], key: 'client_secret' },
   { section: ['charges'], key: 'secrets', lines: true },
   { section: ['sync'], key: 'api_key' },
-  { section: ['decision', '*'], key: 'secret' },
+  { section: ['webhooks', '*'], key: 'secret', lines: true },
   { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'token' },
   { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'key_secret' },
   { section: ['receivers', '*', 'accepts', '*', 'facilitators', '*', 'auth'], key: 'token' },

@@ -12,6 +12,7 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   amount: ['price', 'cost'],
   method: ['verb', 'methods'],
   receiver_config_id: ['receiver'],
+  plan_id: ['plan'],
   pay_to_address: ['address', 'wallet', 'pay_to', 'recipient'],
   upstream: ['target', 'backend', 'origin', 'destination'],
   listen: ['port', 'bind', 'address'],

@@ -2,7 +2,7 @@
 // combinations, and reports everything wrong at once, each with its place.
 import type { z } from 'zod';
 import { combinationIssues } from './combinations.ts';
-import { completeDecision, expandDecision } from './front.ts';
+import { takeLaterKeys } from './later-keys.ts';
 import { knownKeys, unknownKey } from './unknown-keys.ts';
 import type { LoadedConfig } from './config.ts';
 import type { Env } from './environment.ts';
@@ -11,6 +11,7 @@ import { whatStands } from './fields.ts';
 import { isMap, isWithin, valueAt, type Issue, type Path } from './problems.ts';
 import { keysOf } from './keys.ts';
 import { toReceiver } from './receivers.ts';
+import { toSelling } from './selling.ts';
 import { expandStores } from './store.ts';
 import { createConfigSchema, type ConfigSections } from './schema.ts';
 import { readSecretFiles } from './secret-files.ts';
@@ -30,29 +31,39 @@ export type Source = Origin & {
   readonly networks: Networks;
   /** Variables in which short forms find their keys. */
   readonly env: Env;
+  /** Time in milliseconds since the epoch; left out: that of the system. */
+  readonly now?: number | undefined;
 };
 
 export type Validation =
   | { readonly ok: true; readonly config: LoadedConfig; readonly filesBeside: readonly string[] }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-export function validate({ data, issues: known, fromEnvironment, file, folder, networks, env }: Source): Validation {
+export function validate({
+  data,
+  issues: known,
+  fromEnvironment,
+  file,
+  folder,
+  networks,
+  env,
+  now = Date.now(),
+}: Source): Validation {
   const raw = data ?? {};
   if (!isMap(raw)) {
     const message = `${whatStands(raw)}; write sections such as \`proxy:\` and \`registry:\``;
     return { ok: false, issues: [{ path: [], message }] };
   }
   const schema = createConfigSchema(folder);
-  const decisions = expandDecision(raw);
   fillEmptySections(raw, schema);
   const files = readSecretFiles(raw, folder);
   const short = expandShortForms(raw, env);
   const stores = expandStores(raw);
-  const early = [...known, ...files.issues, ...short.issues];
-  const parsed = parse(schema, raw, (path) => fromEnvironment(decisions.written({ path, message: '' }).path));
-  const found = [...early, ...combinationIssues(raw, networks).map(relocate)];
+  const early = [...known, ...files.issues, ...short.issues, ...takeLaterKeys(raw)];
+  const parsed = parse(schema, raw, fromEnvironment);
+  const found = [...early, ...combinationIssues(raw, networks, now).map(relocate)];
   function relocate(issue: Issue): Issue {
-    return decisions.written(stores.written(short.written({ ...issue, path: files.written(issue.path) })));
+    return stores.written(short.written({ ...issue, path: files.written(issue.path) }));
   }
   if (!parsed.success) {
     // If something is already said about a place, the schema has nothing to add about it or what lies below.
@@ -71,14 +82,12 @@ export function validate({ data, issues: known, fromEnvironment, file, folder, n
 }
 
 function toConfig(sections: ConfigSections, origin: Origin, networks: Networks): LoadedConfig {
-  const decision = sections.decision?.map((section) => completeDecision(section, sections.proxy));
-  const front = sections.proxy ?? decision?.[0]?.front;
   return {
     ...sections,
     ...origin,
-    ...{ decision, front },
-    shape: front === undefined ? 'registry' : sections.registry === undefined ? 'sidecar' : 'all-in-one',
+    shape: sections.proxy === undefined ? 'registry' : sections.registry === undefined ? 'sidecar' : 'all-in-one',
     receivers: sections.receivers.map((receiver) => toReceiver(receiver, networks)),
+    selling: toSelling(sections.selling),
   };
 }
 

@@ -5,6 +5,7 @@ import type { Offer } from './payment/offer.ts';
 import { problem, type Problem } from './problem.ts';
 import type { Route } from './routing/route.ts';
 import type { Match, Snapshot } from './routing/snapshot.ts';
+import { findPlan, type SalesPlan, type Plans } from './selling/plan.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from './routing/target.ts';
 
 /** Credential that a client presents to pay: the header it came in and its value, not yet read. */
@@ -28,6 +29,8 @@ export type Rules<Request> = {
   /** Reads who calls; asked only if the request costs something. */
   readonly caller: (request: Request) => Caller | Problem;
   readonly offer: (route: Route) => Offer | Problem;
+  /** Plans by which routes are sold; undefined: who asks does not know them, and takes every route for one without. */
+  readonly plans?: Plans | undefined;
 };
 
 /** A request, as far as a verdict on it depends on more than its route. */
@@ -42,16 +45,37 @@ export type Pass = {
   readonly kind: 'pass';
   readonly because: 'unprotected' | 'paused' | 'undeclared' | 'preflight';
   readonly route: Route | undefined;
+  /** The route is sold by a plan, which the upstream is told. */
+  readonly isPlanned?: true;
 };
+
+/** The route is sold by a plan: what lets the request pass has to be found out, and may have to be waited for. */
+export type PlannedSale = {
+  readonly kind: 'sell';
+  readonly route: Route;
+  readonly plan: SalesPlan;
+  /** The path can mean no other route: only then the plan gives anything away. */
+  readonly isSpelled: boolean;
+};
+
+/** Why a 402 is answered to a request whose payment was not read. */
+export type DemandReason =
+  | 'payment_required'
+  | 'x402_version_unsupported'
+  | 'customer_unknown'
+  | 'customer_expired'
+  | 'customer_quota_used_up'
+  | 'free_used_up';
 
 export type Verdict =
   | Pass
+  | PlannedSale
   | { readonly kind: 'answer_preflight' }
   | {
       readonly kind: 'demand';
       readonly offer: Offer;
       readonly caller: Caller;
-      readonly because: 'payment_required' | 'x402_version_unsupported';
+      readonly because: DemandReason;
     }
   | {
       readonly kind: 'verify';
@@ -60,9 +84,14 @@ export type Verdict =
       readonly offer: Offer | Problem;
       readonly caller: Caller;
       readonly credential: Credential;
+      /** The plan that the route is sold by, if it is. */
+      readonly plan?: SalesPlan | undefined;
     }
   /** `route`: the one that would have had to be paid. */
   | { readonly kind: 'refuse'; readonly problem: Problem; readonly route: Route | undefined };
+
+/** A verdict that a paywall performs. */
+export type PaywallVerdict = Exclude<Verdict, Pass | PlannedSale>;
 
 /** Verdict on most requests. */
 const UNPROTECTED: Pass = { kind: 'pass', because: 'unprotected', route: undefined };
@@ -113,9 +142,9 @@ export function decide<Request>(rules: Rules<Request>, match: Match, question: Q
     case 'none':
       return UNPROTECTED;
     case 'route':
-      if (match.route.status === 'paused') return { kind: 'pass', because: 'paused', route: match.route };
+      if (match.route.status === 'paused') return paused(match.route, rules.plans);
       if (question.preflight) return preflight(policy);
-      return price(match.route, rules, question.request);
+      return price(match.route, match.spelled, rules, question.request);
     case 'undeclared': {
       const { highestPriced } = match;
       // A browser also asks before a request that a paused route lets pass: its question goes on with it.
@@ -125,7 +154,9 @@ export function decide<Request>(rules: Rules<Request>, match: Match, question: Q
           return UNDECLARED;
         case 'pay':
           // A paused route costs nothing, for other methods too.
-          return highestPriced === undefined ? UNDECLARED : price(highestPriced, rules, question.request);
+          return highestPriced === undefined
+            ? UNDECLARED
+            : price(highestPriced, match.spelled, rules, question.request);
         case 'refuse':
           return {
             kind: 'refuse',
@@ -147,26 +178,51 @@ function preflight(policy: Policy): Verdict {
     : { kind: 'pass', because: 'preflight', route: undefined };
 }
 
-function price<Request>(
-  route: Route,
-  { policy, caller: readCaller, offer: offerOf }: Rules<Request>,
+function paused(route: Route, plans: Plans | undefined): Pass {
+  const isPlanned = plans !== undefined && (route.planId !== null || plans.standard !== undefined);
+  return isPlanned ? { kind: 'pass', because: 'paused', route, isPlanned } : { kind: 'pass', because: 'paused', route };
+}
+
+function price<Request>(route: Route, spelled: true | undefined, rules: Rules<Request>, request: Request): Verdict {
+  const { plans } = rules;
+  // Most routes have no plan, and are asked nothing further.
+  if (plans !== undefined && (route.planId !== null || plans.standard !== undefined)) {
+    const plan = findPlan(route, plans);
+    if (plan !== undefined && 'code' in plan) return { kind: 'refuse', problem: plan, route };
+    if (plan !== undefined) return { kind: 'sell', route, plan, isSpelled: spelled === true };
+  }
+  return decidePayment(rules, { route, offer: rules.offer(route) }, request);
+}
+
+/** A route that only a payment opens. */
+type Payable = {
+  readonly route: Route;
+  readonly offer: Offer | Problem;
+  /** The plan that it is sold by, whose other ways to pass did not let the request pass. */
+  readonly plan?: SalesPlan | undefined;
+  /** Reason of the 402 if none is presented. */
+  readonly because?: DemandReason | undefined;
+};
+
+/** Verdict on a request that only a payment lets pass. */
+export function decidePayment<Request>(
+  { policy, caller: readCaller }: Pick<Rules<Request>, 'policy' | 'caller'>,
+  { route, offer, plan, because = 'payment_required' }: Payable,
   request: Request,
-): Verdict {
+): PaywallVerdict {
   const caller = readCaller(request);
   if ('code' in caller) return { kind: 'refuse', problem: caller, route };
-  if (!route.allowAnonymous && caller.customerId === undefined) {
-    return {
-      kind: 'refuse',
-      problem: problem('customer_required', 'This route is not open to anonymous requests: send a customer id.'),
-      route,
-    };
-  }
-  const offer = offerOf(route);
+  if (!route.allowAnonymous && caller.customerId === undefined)
+    return { kind: 'refuse', problem: customerRequired(), route };
   const { credential } = caller;
   const isUnread = credential?.version === 1 && !policy.v1;
-  if (credential !== undefined && !isUnread) return { kind: 'verify', route, offer, caller, credential };
+  if (credential !== undefined && !isUnread) return { kind: 'verify', route, offer, caller, credential, plan };
   if ('code' in offer) return { kind: 'refuse', problem: offer, route };
-  return { kind: 'demand', offer, caller, because: isUnread ? 'x402_version_unsupported' : 'payment_required' };
+  return { kind: 'demand', offer, caller, because: isUnread ? 'x402_version_unsupported' : because };
+}
+
+export function customerRequired(): Problem {
+  return problem('customer_required', 'This route is not open to anonymous requests: send a customer id.');
 }
 
 // The proof that a request may pass. Only `Exchange.forward` opens the way to the upstream, and it takes a Permit. So a
@@ -175,9 +231,17 @@ function price<Request>(
 
 declare const proof: unique symbol;
 
+/** What lets a request pass that its route does not let pass for nothing; a route without a plan knows `paid` alone. */
+export type Access = 'paid' | 'observed' | 'customer' | 'pass' | 'free';
+
+/** The header that tells the upstream what let a request pass. */
+export function accessHeaders(access: Access): readonly string[] {
+  return ['Tollgate-Access', access];
+}
+
 export type Permit = {
   readonly [proof]: true;
-  readonly because: 'unprotected' | 'paused' | 'undeclared' | 'preflight' | 'paid';
+  readonly because: 'unprotected' | 'paused' | 'undeclared' | 'preflight' | Access;
   readonly route: Route | undefined;
   /** Headers that tell the upstream who paid for what: flat name, value pairs. Empty for a request that costs nothing. */
   readonly headers: readonly string[];
@@ -185,7 +249,8 @@ export type Permit = {
 
 /** Makes the permit of a request that costs nothing. */
 export function passPermit(pass: Pass): Permit {
-  return pass === UNPROTECTED ? UNPROTECTED_PERMIT : mintPermit(pass.because, pass.route);
+  if (pass === UNPROTECTED) return UNPROTECTED_PERMIT;
+  return mintPermit(pass.because, pass.route, pass.isPlanned === true ? accessHeaders('free') : NO_HEADERS);
 }
 
 const NO_HEADERS: readonly string[] = [];

@@ -2,11 +2,13 @@
 // `match`. It asks for the verdict as the proxy does (`verdictOf`), so that they cannot disagree, and adds words and
 // parameters.
 import {
+  decidePayment,
   verdictOf,
   type Caller,
   type Policy,
   type RequestJudgement,
   type Rules,
+  type PlannedSale,
   type UndeclaredMethods,
   type Verdict,
 } from './decide.ts';
@@ -15,6 +17,8 @@ import { parsePattern } from './routing/pattern.ts';
 import { toWire, type Route, type RouteWire } from './routing/route.ts';
 import type { Match, Snapshot } from './routing/snapshot.ts';
 import type { TargetOptions } from './routing/target.ts';
+import { describeSale } from './selling/plan-words.ts';
+import { isObserving, type Plans } from './selling/plan.ts';
 
 /** The answer of `GET /v1/protected-routes/match`. `ambiguous`: the proxy would refuse the path. */
 type MatchResult = {
@@ -30,8 +34,10 @@ export type Explanation = {
   /** What would go upstream; undefined if the path is refused, and then `reason` says why. */
   readonly path: string | undefined;
   readonly reason: string;
-  /** The verdict, or why the target is refused. */
+  /** The verdict on a request that presents nothing, or why the target is refused. */
   readonly verdict: Verdict | Problem;
+  /** The plan of the route, and whether it gives anything away for this path; undefined: the route has none. */
+  readonly sale: PlannedSale | undefined;
   /** Every route whose pattern matches, the winner first, each with a sentence. */
   readonly considered: readonly { readonly route: Route; readonly because: string }[];
 };
@@ -42,6 +48,8 @@ export type MatchRules = Pick<Policy, 'undeclaredMethods'> & {
   readonly methods: TargetOptions['methods'];
   /** Limit of a request target. */
   readonly targetBytes: number;
+  /** Plans by which routes are sold; undefined: they are not known here. */
+  readonly plans?: Plans | undefined;
 };
 
 export type MatchQuestion = {
@@ -51,24 +59,30 @@ export type MatchQuestion = {
   readonly rules: MatchRules;
   /** Prices a route. Undefined: who is asked has no receivers, and does not know whether a proxy can price it. */
   readonly offer?: Rules<undefined>['offer'];
+  /** Time by which a dry run is judged, in milliseconds since the epoch; left out: no dry run goes on. */
+  readonly nowMs?: number;
 };
 
 export function matchRoute(snapshot: Snapshot, question: MatchQuestion): MatchResult {
-  return answerOf(judge(snapshot, question));
+  return answerOf(judge(snapshot, question).judgement);
 }
 
 export function explainMatch(snapshot: Snapshot, question: MatchQuestion): Explanation {
-  const judgement = judge(snapshot, question);
+  const { judgement, sale } = judge(snapshot, question);
   const answer = answerOf(judgement);
-  if ('code' in judgement)
-    return { answer, path: undefined, reason: `refused: ${inWords(judgement)}`, considered: [], verdict: judgement };
+  if ('code' in judgement) {
+    const reason = `refused: ${inWords(judgement)}`;
+    return { answer, path: undefined, reason, considered: [], verdict: judgement, sale };
+  }
   const { path, match, verdict } = judgement;
   const method = question.method.toUpperCase();
   const winner = routeOf(verdict);
   const considered = [...candidatesOf(snapshot, question, winner)]
     .sort((a, b) => Number(b === winner) - Number(a === winner))
     .map((route) => ({ route, because: becauseOf(route, winner, method) }));
-  return { answer, path, reason: reasonOf(verdict, match, question.rules.undeclaredMethods), considered, verdict };
+  const decided = reasonOf(verdict, match, question.rules.undeclaredMethods);
+  const reason = sale === undefined ? decided : `${decided}; ${describeSale(sale, question.nowMs ?? Infinity)}`;
+  return { answer, path, reason, considered, verdict, sale };
 }
 
 /** A caller whom no route refuses, before a payment: `match` is asked about a method and a path, not about a client. */
@@ -77,21 +91,26 @@ const CALLER: Caller = { customerId: 'any', credential: undefined };
 /** Stands for the price where it is not known: the route has to be paid all the same. */
 const UNPRICED = problem('price_unpayable', 'Which receivers there are is not known here.');
 
-function judge(snapshot: Snapshot, { method, path, rules, offer }: MatchQuestion): RequestJudgement | Problem {
-  const { undeclaredMethods, methods, targetBytes } = rules;
-  return verdictOf(
-    {
-      policy: { undeclaredMethods, preflight: 'answer', v1: false },
-      caller: () => CALLER,
-      offer: offer ?? (() => UNPRICED),
-    },
-    { ...snapshot.paths, methods, limit: targetBytes },
-    snapshot,
-    {
-      ...{ method: method.toUpperCase(), target: toRequestPath(path), host: undefined },
-      ...{ preflight: false, request: undefined },
-    },
-  );
+type Judged = { readonly judgement: RequestJudgement | Problem; readonly sale: PlannedSale | undefined };
+
+function judge(snapshot: Snapshot, { method, path, rules, offer, nowMs = Infinity }: MatchQuestion): Judged {
+  const { undeclaredMethods, methods, targetBytes, plans } = rules;
+  const asked: Rules<undefined> = {
+    policy: { undeclaredMethods, preflight: 'answer', v1: false },
+    caller: () => CALLER,
+    offer: offer ?? (() => UNPRICED),
+    plans,
+  };
+  const judgement = verdictOf(asked, { ...snapshot.paths, methods, limit: targetBytes }, snapshot, {
+    ...{ method: method.toUpperCase(), target: toRequestPath(path), host: undefined },
+    ...{ preflight: false, request: undefined },
+  });
+  if ('code' in judgement || judgement.verdict.kind !== 'sell') return { judgement, sale: undefined };
+  const { verdict: sale } = judgement;
+  if (sale.isSpelled && isObserving(sale.plan, nowMs)) return { judgement, sale };
+  const { route, plan } = sale;
+  const verdict = decidePayment(asked, { route, offer: asked.offer(route), plan }, undefined);
+  return { judgement: { ...judgement, verdict }, sale };
 }
 
 function answerOf(judgement: RequestJudgement | Problem): MatchResult {
@@ -103,7 +122,7 @@ function answerOf(judgement: RequestJudgement | Problem): MatchResult {
   }
   const { path, verdict } = judgement;
   const route = routeOf(verdict);
-  const isFree = verdict.kind === 'pass';
+  const isFree = verdict.kind === 'pass' || verdict.kind === 'sell';
   return {
     matched: route !== undefined || !isFree,
     payment_required: !isFree,
@@ -133,6 +152,7 @@ function routeOf(verdict: Verdict): Route | undefined {
     case 'demand':
       return verdict.offer.route;
     case 'pass':
+    case 'sell':
     case 'verify':
     case 'refuse':
       return verdict.route;
@@ -155,6 +175,8 @@ function reasonOf(verdict: Verdict, match: Match, undeclaredMethods: UndeclaredM
             : 'only routes of other methods match, and all of them are paused: free',
         preflight: 'a preflight: free',
       }[verdict.because];
+    case 'sell':
+      return 'a dry run: free';
     case 'answer_preflight':
       return 'a preflight, which is answered here';
     case 'demand':

@@ -1,7 +1,7 @@
 // Admits requests by limits. Challenges may have a limit per client. Payments under way are limited all together, so that a
 // slow ledger or facilitator never holds the places of free requests. They may be limited per client too, and so may refused
 // payments. A refusal here comes before anything is looked up or written: nothing was charged.
-import type { Verdict } from '../domain/decide.ts';
+import type { PaywallVerdict } from '../domain/decide.ts';
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
 import { clientGroup, type AddressedRequest } from './client-group.ts';
@@ -9,7 +9,7 @@ import { createClientSemaphores, type ReleasePlace } from './client-semaphores.t
 import { createRefusalLimit } from './refusal-limit.ts';
 
 /** Admits a request; undefined: go on. A ReleasePlace is called once, when the payment was taken or refused. */
-type Admitter = (verdict: Verdict, req: AddressedRequest) => Problem | ReleasePlace | undefined;
+type Admitter = (verdict: PaywallVerdict, req: AddressedRequest) => Problem | ReleasePlace | undefined;
 
 export type AdmissionOptions = {
   /** Requests that present a payment, at a time, until they are forwarded or answered. */
@@ -70,7 +70,6 @@ export function createAdmission(
         return challengeLimit?.(clientGroup(req, trusts));
       case 'verify':
         return pay(req);
-      case 'pass':
       case 'answer_preflight':
       case 'refuse':
         return undefined;

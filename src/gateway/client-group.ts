@@ -11,7 +11,12 @@ export type AddressedRequest = Pick<IncomingMessage, 'headers'> & {
 };
 
 /** The client of a request. `trusts`: whether an address is that of a trusted proxy. */
-export function clientGroup(
+export function clientGroup(request: AddressedRequest, trusts: (address: string | undefined) => boolean): string {
+  return groupOf(clientAddress(request, trusts));
+}
+
+/** The address of a client, as it was written. */
+export function clientAddress(
   { socket, headers }: AddressedRequest,
   trusts: (address: string | undefined) => boolean,
 ): string {
@@ -26,7 +31,7 @@ export function clientGroup(
     address = named;
     rest = comma < 0 ? '' : rest.slice(0, comma);
   }
-  return groupOf(address);
+  return address;
 }
 
 /** An address as proxies write it: bare, in brackets, or with a port. */

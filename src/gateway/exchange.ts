@@ -15,7 +15,7 @@ import type {
   UpstreamListener,
 } from '../http/transport.ts';
 import { breakOff, ClientResponse, sendEarlyHints, sendOwn, type ClientResponseListener } from './client-response.ts';
-import { noteAnswer, noteEnd, startRecord, type RequestRecord } from './telemetry.ts';
+import { noteAnswer, noteEnd, outcomeOf, startRecord, type RequestRecord } from './telemetry.ts';
 import {
   hasBody,
   publicOrigin,
@@ -35,9 +35,11 @@ import type {
   ResponseOutcome,
   ResponseCollector,
   PaidOutcome,
+  GrantedOutcome,
   RequestFacts,
   SeenResponseHead,
   ResponseVerdict,
+  GrantedVerdict,
 } from './outcome.ts';
 import type { Permit } from '../domain/decide.ts';
 import { redirectDocument } from './redirect.ts';
@@ -66,8 +68,8 @@ export class Exchange
   protectedPath = true;
   /** The time that its payment is judged by. */
   nowMs = 0;
-  /** Payment for a request that costs something. */
-  charged: PaidOutcome | undefined;
+  /** What a request is forwarded under that costs something. */
+  charged: PaidOutcome | GrantedOutcome | undefined;
   /** Gives the client's place back, if it holds one. */
   release: ReleasePlace | undefined;
   phase: Phase = DECIDING;
@@ -137,8 +139,10 @@ export class Exchange
     return this.context.host ?? this.req.headers.host;
   }
 
+  /** The response is for this client alone. A dry run leaves it as it would be without a plan. */
   get paid(): boolean {
-    return this.charged !== undefined;
+    const { charged } = this;
+    return charged !== undefined && (charged.kind === 'paid' || charged.access !== 'observed');
   }
 
   get unconditional(): boolean {
@@ -161,10 +165,12 @@ export class Exchange
     this.record.payer = payer;
   }
 
-  notePaid(paid: PaidOutcome): void {
+  private noteCharged(charged: PaidOutcome | GrantedOutcome): void {
     const { record } = this;
-    this.charged = paid;
-    const { id, price } = paid.grant;
+    this.charged = charged;
+    if (charged.kind === 'granted' && charged.customerId !== undefined) record.customerId = charged.customerId;
+    if (charged.grant === undefined) return;
+    const { id, price } = charged.grant;
     record.chargeId = id;
     record.amount = price.amount;
     record.currency = price.currency;
@@ -200,10 +206,10 @@ export class Exchange
     this.end({ kind: 'not_sent' });
   }
 
-  forward(permit: Permit, charged?: PaidOutcome): void {
+  forward(permit: Permit, charged?: PaidOutcome | GrantedOutcome): void {
     const { req, res, record, context, tunnelHead } = this;
     record.routeId = permit.route?.id;
-    if (charged !== undefined) this.notePaid(charged);
+    if (charged !== undefined) this.noteCharged(charged);
     this.keepIn(charged?.keep);
     // A client that left while its payment was taken is sent nothing, and nothing goes upstream for it.
     if (this.left()) return this.end({ kind: 'not_sent' });
@@ -291,10 +297,10 @@ export class Exchange
   // What the payment says of a response: before that nothing of it reaches the client.
 
   private judge(
-    charged: PaidOutcome,
+    charged: PaidOutcome | GrantedOutcome,
     status: number,
     headers: readonly string[],
-    proceed: (verdict: ResponseVerdict, atOnce: boolean) => void,
+    proceed: (verdict: GrantedVerdict, atOnce: boolean) => void,
   ): void {
     const verdict = ask(charged, { status, headers });
     if (!(verdict instanceof Promise)) return proceed(verdict, true);
@@ -305,6 +311,7 @@ export class Exchange
     verdict
       .then((taken) => {
         this.letGo(held);
+        if (taken.kind === 'again') return proceed(taken, false);
         if (taken.kind === 'stream' && held.failure !== undefined) return this.onFailure(held.failure);
         this.call?.resume();
         proceed(taken, false);
@@ -325,8 +332,13 @@ export class Exchange
   }
 
   /** Begins the response. `followed`: more of it comes right behind this. */
-  private begin(verdict: ResponseVerdict, raw: string[], followed: boolean): void {
+  private begin(verdict: GrantedVerdict, raw: string[], followed: boolean): void {
     const { req, res, context, status = 0 } = this;
+    if (verdict.kind === 'again') {
+      this.call?.abort();
+      this.status = undefined;
+      return this.forward(verdict.permit, verdict.granted);
+    }
     const headers = responseHeaders(this, status, raw);
     if (verdict.kind === 'replace') {
       verdict.keep?.response.begin(status, headers);
@@ -357,11 +369,12 @@ export class Exchange
   }
 
   /** Switches protocols after a 101. */
-  private switch(verdict: ResponseVerdict, raw: string[], upstream: Socket, head: Buffer): void {
+  private switch(verdict: GrantedVerdict, raw: string[], upstream: Socket, head: Buffer): void {
     const { req, phase, tunnelHead, context } = this;
     const gone = phase.at === 'keeping';
-    if (verdict.kind === 'replace' || gone || tunnelHead === undefined) upstream.destroy();
+    if (verdict.kind !== 'stream' || gone || tunnelHead === undefined) upstream.destroy();
     if (verdict.kind === 'replace') return this.replace(verdict.response);
+    if (verdict.kind === 'again') return this.onFailure(unreachable('a 101 to a request that was to be sent again'));
     if (gone) return this.leave();
     if (upstream.destroyed || tunnelHead === undefined)
       return this.onFailure(unreachable('the upstream died after its 101'));
@@ -484,12 +497,12 @@ export class Exchange
     if (!req.complete) req.resume();
     try {
       charged?.done(end);
-      const untold = noteEnd(record, end, charged?.tookMoney());
+      const untold = noteEnd(record, end, charged && outcomeOf(end, charged));
       if (end.kind === 'failed')
         context.log.warn('upstream failed', { request_id: record.requestId, code: end.code, detail: end.detail });
       const closes = end.kind === 'client_gone' ? true : undefined;
       if (untold === undefined) this.close();
-      else if (charged === undefined) this.respond(context.refuse(untold, this.origin), closes);
+      else if (charged?.kind !== 'paid') this.respond(context.refuse(untold, this.origin), closes);
       else this.respondPaid(charged, untold, closes);
     } catch (error) {
       context.log.error('the end of a request failed', { error });
@@ -532,7 +545,7 @@ function flushHead(response: ClientResponse): void {
 }
 
 /** A defect is no verdict: it is told as one of a settlement is. */
-function ask(charged: PaidOutcome, head: SeenResponseHead): ResponseVerdict | Promise<ResponseVerdict> {
+function ask(charged: PaidOutcome | GrantedOutcome, head: SeenResponseHead): GrantedVerdict | Promise<GrantedVerdict> {
   try {
     return charged.beforeResponse(head);
   } catch (error) {

@@ -3,7 +3,16 @@
 // Whatever goes wrong here is answered with a Problem. Only a Permit leads past the paywall.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { passPermit, routesAbsent, verdictOf, type Policy, type Rules, type Verdict } from '../domain/decide.ts';
+import {
+  passPermit,
+  routesAbsent,
+  verdictOf,
+  type PaywallVerdict,
+  type Policy,
+  type Rules,
+  type PlannedSale,
+} from '../domain/decide.ts';
+import type { Plans } from '../domain/selling/plan.ts';
 import type { Offer } from '../domain/payment/offer.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { Route } from '../domain/routing/route.ts';
@@ -23,7 +32,9 @@ import { inspectInbound } from './headers.ts';
 import type { Outcome } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
 import type { PublicDocumentsAnswer } from './public-documents.ts';
+import type { Ruling, Sell } from './selling/way-to-pass.ts';
 import type { RequestRecord, Telemetry } from './telemetry.ts';
+import type { RequestTracing } from './tracing/tracing.ts';
 
 type HandlerOptions = {
   readonly target: TargetOptions;
@@ -38,6 +49,9 @@ type HandlerDeps = {
   /** Routes in force; undefined until the first ones were loaded. */
   readonly routes: { readonly snapshot: Snapshot | undefined };
   readonly offer: (route: Route) => Offer | Problem;
+  readonly plans: Plans;
+  /** Sells the requests of routes with a plan. */
+  readonly sell: Sell;
   /** Answers for paths that no route covers; undefined: all of them are the upstream's. */
   readonly documents: PublicDocumentsAnswer | undefined;
   /** Admission of a request that costs something, before anything is done about it. */
@@ -50,6 +64,8 @@ type HandlerDeps = {
   /** Whether a peer may speak for others; undefined: none may. */
   readonly trusts: ((address: string | undefined) => boolean) | undefined;
   readonly telemetry: Telemetry;
+  /** Set if requests are traced. */
+  readonly tracing: RequestTracing | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -78,6 +94,7 @@ export function createHandler(deps: HandlerDeps): Handler {
       policy: options.policy,
       caller: (req) => readCaller(req.rawHeaders, options.customerHeader),
       offer: deps.offer,
+      plans: deps.plans,
     },
     readTrace: createTraceReader(deps.random),
   };
@@ -100,7 +117,9 @@ function journey(handling: HandlerContext, exchange: Exchange): void {
   const { options, paywall } = deps;
   const { req, record } = exchange;
   const { headers } = req;
-  const trace = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
+  const given = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
+  exchange.trusted = deps.trusts?.(req.socket.remoteAddress) ?? false;
+  const trace = deps.tracing === undefined ? given : deps.tracing.begin(exchange, given, exchange.trusted);
   exchange.trace = trace;
   record.requestId = trace.requestId;
   record.traceId = trace.traceId;
@@ -126,7 +145,6 @@ function journey(handling: HandlerContext, exchange: Exchange): void {
   record.path = path;
   record.target = target;
   exchange.protectedPath = match.kind !== 'none';
-  exchange.trusted = deps.trusts?.(req.socket.remoteAddress) ?? false;
 
   if (match.kind === 'none' && deps.documents !== undefined) {
     const told = deps.documents(exchange);
@@ -134,15 +152,33 @@ function journey(handling: HandlerContext, exchange: Exchange): void {
     if (told !== undefined) return exchange.respond(told);
   }
 
-  // 3 admission.
+  // 3 outcome: the way upstream is open, or a plan says what opens it, or the paywall does.
   if (verdict.kind === 'pass') return exchange.forward(passPermit(verdict));
+  exchange.nowMs = deps.clock.now();
+  if (verdict.kind === 'sell') sell(deps, exchange, verdict);
+  else admit(deps, exchange, verdict);
+}
+
+/** A plan may let the request pass; else the paywall performs what is left. Waits only if the plan has to ask somebody. */
+function sell(deps: HandlerDeps, exchange: Exchange, sale: PlannedSale): void {
+  const ruling = deps.sell(sale, exchange);
+  if (ruling instanceof Promise)
+    ruling.then((ruled) => follow(deps, exchange, ruled)).catch((error: unknown) => fail(deps, exchange, error));
+  else follow(deps, exchange, ruling);
+}
+
+function follow(deps: HandlerDeps, exchange: Exchange, ruling: Ruling): void {
+  if (ruling.kind === 'granted') exchange.forward(ruling.permit, ruling.granted);
+  else admit(deps, exchange, ruling.verdict);
+}
+
+/** 4 admission, and an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment. */
+function admit(deps: HandlerDeps, exchange: Exchange, verdict: PaywallVerdict): void {
+  const { req, record } = exchange;
   if (verdict.kind === 'demand' || verdict.kind === 'verify') notePrice(record, verdict);
   const admitted = deps.admission.admit(verdict, req);
   if (typeof admitted === 'object') return refuse(deps, exchange, admitted);
-
-  // 4 outcome: an answer of ours, or the Permit without which nothing goes upstream. Waits only for a payment.
-  exchange.nowMs = deps.clock.now();
-  const outcome = paywall.perform(verdict, exchange);
+  const outcome = deps.paywall.perform(verdict, exchange);
   if (outcome instanceof Promise) {
     outcome
       .then((taken) => {
@@ -174,7 +210,9 @@ function fail(deps: HandlerDeps, exchange: Exchange, error: unknown): void {
   refuse(deps, exchange, problem('internal', 'Something went wrong here; the request was not forwarded.'));
 }
 
-function notePrice(record: RequestRecord, { offer, caller }: Extract<Verdict, { kind: 'demand' | 'verify' }>): void {
+type PricedVerdict = Extract<PaywallVerdict, { kind: 'demand' | 'verify' }>;
+
+function notePrice(record: RequestRecord, { offer, caller }: PricedVerdict): void {
   record.customerId = caller.customerId;
   if ('code' in offer) return;
   record.amount = offer.route.amount;

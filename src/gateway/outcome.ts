@@ -1,8 +1,7 @@
 // The outcomes of a verdict: an answer of ours, the way upstream, or nothing because the client left. Also the facts of
 // the request that the steps of a payment read. Types only: some files decide an outcome, others carry it out.
-import type { Credential, Permit } from '../domain/decide.ts';
+import type { Access, Credential, Permit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
-import type { PresentedAsker } from '../domain/payment/claim-policy.ts';
 import type { Offer } from '../domain/payment/offer.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Quotes } from '../domain/payment/quote.ts';
@@ -61,6 +60,21 @@ export type PaidOutcome = {
   readonly tell: (problem: Problem) => Promise<Problem>;
 };
 
+/** A plan lets the request pass without a payment: it may be forwarded. */
+export type GrantedOutcome = Pick<PaidOutcome, 'keep' | 'done'> & {
+  readonly kind: 'granted';
+  /** Hears the upstream's final status, as that of a PaidOutcome does. */
+  readonly beforeResponse: (head: SeenResponseHead) => GrantedVerdict | Promise<GrantedVerdict>;
+  readonly access: Exclude<Access, 'paid'>;
+  readonly route: Route;
+  /** What was paid for before and is drawn on now; undefined: nothing. */
+  readonly grant: Grant | undefined;
+  /** The customer that was recognised, for the log. */
+  readonly customerId: string | undefined;
+  /** No money moves for this request. */
+  readonly settles: 'nothing';
+};
+
 export type SeenResponseHead = { readonly status: number; readonly headers: readonly string[] };
 
 export type ResponseVerdict =
@@ -73,6 +87,12 @@ export type ResponseVerdict =
     }
   /** The upstream's response is dropped for this one. */
   | { readonly kind: 'replace'; readonly response: OwnResponse; readonly keep?: ResponseCollector };
+
+/** Verdict on the response to a granted request. `again`: it is dropped, and the upstream is asked anew, under another grant. */
+export type GrantedVerdict =
+  | ResponseVerdict
+  /** For a request without a body alone: one can be sent once. */
+  | { readonly kind: 'again'; readonly permit: Permit; readonly granted: GrantedOutcome };
 
 /** Collects a response that the client does not get; `ended` is told once whether it is whole. */
 export type ResponseCollector = { readonly response: KeptResponse; readonly ended: (whole: boolean) => void };
@@ -165,14 +185,7 @@ export type RequestFacts = {
   readonly customerTrusted: boolean;
   /** Hears who pays, once that is read. */
   notePayer(payer: string): void;
-  /** Set for a question of another proxy, which forwards by itself. */
-  readonly asker?: AskerFacts | undefined;
-  /** Hears that this request works on a charge. `state`: what to say of it if the time for an answer is over before its end. */
-  noteCharge?(state: () => ResponseOutcome): void;
 };
-
-/** The question of a proxy that forwards by itself: nothing of its upstream is ever seen here. */
-export type AskerFacts = Omit<PresentedAsker, 'routeId'>;
 
 /** Facts that a 402 says beside its new quote. */
 export type PaymentDemand = {

@@ -1,7 +1,7 @@
 // Performs a verdict on a request that costs something, and mints its Permit. It returns the way upstream, with the
 // proof that the way is open, or an answer of ours. Our answers carry CORS headers for the configured origins, so that
 // a payer in a browser can read a 402.
-import { type Pass, type Verdict, mintPermit } from '../domain/decide.ts';
+import { accessHeaders, mintPermit, type DemandReason, type PaywallVerdict } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
 import type { PaymentRequired, Demand } from '../domain/payment/payment-required.ts';
 import { PROBLEMS, problem, renderProblem, type Problem } from '../domain/problem.ts';
@@ -23,7 +23,7 @@ import type { PaymentHandler } from './pay/pay.ts';
 
 export type Paywall = {
   /** A promise only if a payment is presented. */
-  readonly perform: (verdict: Exclude<Verdict, Pass>, facts: RequestFacts) => Outcome | Promise<Outcome>;
+  readonly perform: (verdict: PaywallVerdict, facts: RequestFacts) => Outcome | Promise<Outcome>;
   readonly refuse: (problem: Problem, origin: string | undefined, routeId?: string) => ResponseOutcome;
   /** Answers `OPTIONS *`, which is about the server, not about a path, and is never forwarded. */
   readonly serverOptions: () => ResponseOutcome;
@@ -45,10 +45,9 @@ type PaywallDeps = {
 const ALLOWED =
   'PAYMENT-SIGNATURE, X-PAYMENT, X-Customer-Id, Authorization, Content-Type, Access-Control-Expose-Headers';
 /** Words behind the reason for a 402 to a request whose payment was not read. */
-const EXPECTED = {
-  payment_required: undefined,
+const EXPECTED: Readonly<Partial<Record<DemandReason, string>>> = {
   x402_version_unsupported: 'x402 version 2 is wanted, in the header PAYMENT-SIGNATURE',
-} as const;
+};
 /** Seconds after which a client may come back when a passing fault on our side is over. */
 const RETRY_SECONDS = 5;
 /** Characters of `Tollgate-Reason`. */
@@ -127,10 +126,16 @@ export function createPaywall(deps: PaywallDeps): Paywall {
       routeId,
     );
 
-  const permit = (end: ResponseOutcome | PaidOutcome | GoneOutcome, facts: RequestFacts): Outcome =>
-    end.kind === 'paid'
-      ? { kind: 'forward', permit: mintPermit('paid', end.route, paidHeaders(end, facts)), paid: end }
-      : end;
+  const permit = (
+    end: ResponseOutcome | PaidOutcome | GoneOutcome,
+    facts: RequestFacts,
+    isPlanned: boolean,
+  ): Outcome => {
+    if (end.kind !== 'paid') return end;
+    const headers = paidHeaders(end, facts);
+    if (isPlanned) headers.push(...accessHeaders('paid'));
+    return { kind: 'forward', permit: mintPermit('paid', end.route, headers), paid: end };
+  };
 
   const pay = createPay({ quotes, listingOf, demand, refuse, malformed });
 
@@ -149,7 +154,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
         case 'verify':
           return pay === undefined
             ? noLedger(verdict.route.id, facts)
-            : pay(verdict, facts).then((end) => permit(end, facts));
+            : pay(verdict, facts).then((end) => permit(end, facts, verdict.plan !== undefined));
         case 'refuse':
           return refuse(verdict.problem, facts.origin);
         default:

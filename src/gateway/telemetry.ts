@@ -8,14 +8,13 @@ import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { RequestOutcome } from '../domain/totals/request-counts.ts';
 import { OVERHEAD_BOUNDS } from '../domain/totals/overhead.ts';
-import type { End, ResponseOutcome } from './outcome.ts';
+import type { End, GrantedOutcome, PaidOutcome, ResponseOutcome } from './outcome.ts';
 import type { OpenCounts, Tally } from './totals/tally.ts';
 
 /** Record of one request, filled in as it goes. Times are in milliseconds of the monotonic clock. */
 export type RequestRecord = {
   readonly startedAt: number;
-  readonly listener: 'proxy' | 'decision';
-  method: string;
+  readonly method: string;
   requestId: string;
   traceId: string | undefined;
   path: string;
@@ -34,21 +33,13 @@ export type RequestRecord = {
   currency: string | undefined;
   upstreamMs: number | undefined;
   client: string | undefined;
-  /** The dialect of a decision listener, and what was decided there. */
-  dialect: string | undefined;
-  decision: string | undefined;
   /** Whether the request was counted and logged: whatever comes after is not. */
   ended: boolean;
 };
 
-export function startRecord(
-  req: IncomingMessage,
-  startedAt: number,
-  listener: RequestRecord['listener'] = 'proxy',
-): RequestRecord {
+export function startRecord(req: IncomingMessage, startedAt: number): RequestRecord {
   return {
     startedAt,
-    listener,
     method: req.method ?? '',
     requestId: '',
     traceId: undefined,
@@ -65,8 +56,6 @@ export function startRecord(
     currency: undefined,
     upstreamMs: undefined,
     client: req.socket.remoteAddress,
-    dialect: undefined,
-    decision: undefined,
     ended: false,
   };
 }
@@ -134,15 +123,13 @@ export function createTelemetry(
   settings: TelemetrySettings,
   { refused, tally }: TelemetryHearers = {},
 ): Telemetry {
-  const requests = metrics.counter('requests_total', 'Requests of clients and questions of proxies, by outcome.', [
+  const requests = metrics.counter('requests_total', 'Requests on the proxy port, by outcome.', [
     'outcome',
     'code',
     'route_id',
-    'listener',
   ]);
   const durations = metrics.duration('request_duration_seconds', 'From the request to the last byte of its answer.', [
     'outcome',
-    'listener',
   ]);
   const overheads = metrics.duration(
     'overhead_duration_seconds',
@@ -200,8 +187,8 @@ export function createTelemetry(
       inFlight--;
       const code = String(record.status);
       const totalMs = now - record.startedAt;
-      requests(record.outcome, code, label(record.routeId), record.listener)(1);
-      durations(record.outcome, record.listener)(totalMs / 1000);
+      requests(record.outcome, code, label(record.routeId))(1);
+      durations(record.outcome)(totalMs / 1000);
       const overheadSeconds = Math.max(0, totalMs - (record.upstreamMs ?? 0)) / 1000;
       overheads(record.outcome)(overheadSeconds);
       if (tally !== undefined) count(tally.open, record, overheadSeconds);
@@ -232,8 +219,6 @@ function logRequest(log: Log, record: RequestRecord, totalMs: number): void {
     path: record.path,
     status: record.status,
     outcome: record.outcome,
-    dialect: record.dialect,
-    decision: record.decision,
     reason: record.reason,
     route_id: record.routeId,
     charge_id: record.chargeId,
@@ -260,11 +245,11 @@ const UPSTREAM_FAILED = {
 };
 
 /**
- * Writes `end` into `record`. `tookMoney`: of a claimed charge. Returns what the client is still to be told, if it was told
- * nothing.
+ * Writes `end` into `record`. `outcome`: of a request that costs something. Returns what the client is still to be told, if
+ * it was told nothing.
  */
-export function noteEnd(record: RequestRecord, end: End, tookMoney: boolean | undefined): Problem | undefined {
-  if (tookMoney !== undefined) record.outcome = paidOutcome(end, tookMoney);
+export function noteEnd(record: RequestRecord, end: End, outcome: RequestOutcome | undefined): Problem | undefined {
+  if (outcome !== undefined) record.outcome = outcome;
   switch (end.kind) {
     case 'delivered':
     case 'replaced':
@@ -302,6 +287,30 @@ function paidOutcome(end: End, tookMoney: boolean): RequestOutcome {
       return !tookMoney ? 'released' : end.headSent ? 'paid' : 'error';
     case 'not_sent':
       return tookMoney ? 'error' : 'released';
+    case 'failed':
+      return 'error';
+    default:
+      return end satisfies never;
+  }
+}
+
+/** The outcome of a request that was forwarded under a payment or a plan. */
+export function outcomeOf(end: End, charged: PaidOutcome | GrantedOutcome): RequestOutcome {
+  return charged.kind === 'paid' ? paidOutcome(end, charged.tookMoney()) : grantedOutcome(end, charged.access);
+}
+
+const GRANTED_OUTCOMES = { observed: 'observed', customer: 'customer', pass: 'pass', free: 'quota' } as const;
+
+/** The outcome of a request that a plan let pass. */
+function grantedOutcome(end: End, access: GrantedOutcome['access']): RequestOutcome {
+  switch (end.kind) {
+    case 'replaced':
+      return end.status === 402 ? 'payment_required' : 'error';
+    case 'delivered':
+    case 'client_gone':
+      return GRANTED_OUTCOMES[access];
+    case 'not_sent':
+      return 'released';
     case 'failed':
       return 'error';
     default:

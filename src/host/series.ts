@@ -12,26 +12,24 @@ import {
 export type Labels = Readonly<Record<string, string>>;
 
 /** The child for these label values, in the order of the label names; made once, then only looked up. */
-export type Bound = (first?: string, second?: string, third?: string, fourth?: string) => (amount: number) => void;
+export type Bound = (first?: string, second?: string, third?: string) => (amount: number) => void;
 
 type Child = (amount: number) => void;
 
 /** Looks the child of label values up, and makes it once. */
 export function bind(names: readonly string[], make: (labels: Record<string, string>) => Child): Bound {
-  if (names.length > 4) throw new Error(`more labels than are looked up: ${names.join(', ')}`);
-  const children = new Map<string, Map<string, Map<string, Map<string, Child>>>>();
-  return (first = '', second = '', third = '', fourth = '') => {
+  if (names.length > 3) throw new Error(`more labels than are looked up: ${names.join(', ')}`);
+  const children = new Map<string, Map<string, Map<string, Child>>>();
+  return (first = '', second = '', third = '') => {
     let seconds = children.get(first);
     if (seconds === undefined) children.set(first, (seconds = new Map()));
     let thirds = seconds.get(second);
     if (thirds === undefined) seconds.set(second, (thirds = new Map()));
-    let fourths = thirds.get(third);
-    if (fourths === undefined) thirds.set(third, (fourths = new Map()));
-    let child = fourths.get(fourth);
+    let child = thirds.get(third);
     if (child === undefined) {
-      const values = [first, second, third, fourth];
+      const values = [first, second, third];
       child = make(Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])));
-      fourths.set(fourth, child);
+      thirds.set(third, child);
     }
     return child;
   };

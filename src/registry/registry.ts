@@ -153,6 +153,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     receivers: () => settings.receivers,
     unknownReceiver: () => settings.unknownReceiver,
     methods: () => settings.methods,
+    plans: () => settings.plans,
     maxRoutes: limits.routes,
     clock,
     random,

@@ -20,6 +20,7 @@ export function route(rule: string, rest: Partial<Route> = {}): Route {
     allowAnonymous: true,
     source: null,
     receiverConfigId: null,
+    planId: null,
     createdAt: '2026-01-01T00:00:00.000Z',
     updatedAt: '2026-01-01T00:00:00.000Z',
     ...rest,

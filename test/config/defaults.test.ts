@@ -9,7 +9,9 @@ const REST = {
   admin: { listen: { host: '127.0.0.1', port: 9402 } },
   receivers: [],
   routes: [],
+  webhooks: [],
   x402: { v1: false },
+  selling: { isConfigured: false, plans: { byId: new Map(), standard: undefined } },
   page: {
     ...{ enabled: true, name: undefined, logo: undefined, accent: '#1652f0' },
     ...{ support: undefined, termsUrl: undefined, privacyUrl: undefined },
@@ -87,7 +89,6 @@ describe('behaviour: what is left out has the default of the contract', () => {
       ...REST,
       shape: 'all-in-one',
       proxy: PROXY,
-      front: PROXY,
       registry: REGISTRY,
       sync: undefined,
       charges: CHARGES,
@@ -110,7 +111,6 @@ describe('behaviour: what is left out has the default of the contract', () => {
     expect(configOf(text)).toEqual({
       ...REST,
       shape: 'sidecar',
-      front: PROXY,
       proxy: PROXY,
       registry: undefined,
       sync: {
@@ -184,6 +184,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
         status: 'active',
         allow_anonymous: true,
         receiver_config_id: null,
+        plan_id: null,
         source: 'config',
       },
     ]);
@@ -442,4 +443,15 @@ describe('receivers', () => {
       },
     ]);
   });
+});
+
+test('behaviour: traces that are switched on and left alone go to this machine, one request in twenty', () => {
+  const on = `proxy: { upstream: "http://127.0.0.1:3000" }\nregistry: {}\notlp:`;
+  expect(configOf(`${on}\n`).otlp).toEqual({
+    ...{ endpoint: 'http://127.0.0.1:4318/v1/traces', headers: {}, serviceName: 'tollgate' },
+    ...{ sample: 0.05, attributes: {} },
+  });
+  const endpointOf = (endpoint: string) => configOf(`${on} { endpoint: "${endpoint}" }\n`).otlp?.endpoint;
+  expect(endpointOf('https://collector.example.com/')).toBe('https://collector.example.com/v1/traces');
+  expect(endpointOf('https://collector.example.com/otlp/traces')).toBe('https://collector.example.com/otlp/traces');
 });

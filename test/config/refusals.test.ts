@@ -21,18 +21,45 @@ const receiver = (from: string, to: string): string => `${ALL_IN_ONE}receivers:$
 const discovery = (lines: string): string => `registry: {}\ndiscovery: { ${lines} }\n`;
 const route = (lines: string): string => `${ALL_IN_ONE}routes:\n  - route_pattern: /a\n    ${lines}\n`;
 
+const otlp = (lines: string): string => `${ALL_IN_ONE}otlp: { ${lines} }\n`;
+
 const CASES: readonly Case[] = [
+  [
+    'a collector without a scheme',
+    otlp('endpoint: "collector:4318"'),
+    '3:19 otlp.endpoint:',
+    'is not the http or https URL',
+  ],
+  [
+    'a collector with a password in its URL',
+    otlp('endpoint: "https://a:b@collector"'),
+    '3:19 otlp.endpoint:',
+    'without user and query',
+  ],
+  ['a share of more than all', otlp('sample: 1.5'), '3:17 otlp.sample:', 'is not a number from 0 to 1'],
+  ['a share in percent', otlp('sample: 5%'), '3:17 otlp.sample:', 'is text; write a number from 0 to 1'],
+  ['a share below nothing', otlp('sample: -0.1'), '3:17 otlp.sample:', 'is not a number from 0 to 1'],
+  [
+    'a header that frames a batch',
+    otlp('headers: { Content-Type: text/plain }'),
+    '3:34 otlp.headers.Content-Type:',
+    'is written by Tollgate itself',
+  ],
+  ['a header that cannot be sent', otlp('headers: { A: "a\\nb" }'), '3:23 otlp.headers.A:', 'is not a header value'],
+  [
+    'the service name in the wrong place',
+    otlp('attributes: { service.name: a }'),
+    '3:37 otlp.attributes.(key):',
+    'is what otlp.service_name says',
+  ],
+  ['an attribute that is a number', otlp('attributes: { a: 1 }'), '3:26 otlp.attributes.a:', 'quote it'],
+  ['a service without a name', otlp('service_name: ""'), '3:23 otlp.service_name:', 'a name of 1 to 255'],
   ['an empty file', '', '1:1 (file):', 'has nothing to run'],
   ['only a section that runs nothing', 'log: {}\n', '1:1 (file):', 'has nothing to run'],
   ['a list', '- proxy\n', '1:1 (file):', 'is a list; write sections'],
   ['a scalar', 'proxy\n', '1:1 (file):', 'is text; write sections'],
   ['proxy alone', 'proxy: { upstream: "http://127.0.0.1:1" }\n', '1:1 proxy:', 'add `registry`'],
-  [
-    'sync alone',
-    `sync: { registry_url: "https://r", api_key: ${KEY} }\n`,
-    '1:1 sync:',
-    'stands without `proxy` and `decision`',
-  ],
+  ['sync alone', `sync: { registry_url: "https://r", api_key: ${KEY} }\n`, '1:1 sync:', 'only a proxy syncs'],
   [
     'registry and sync',
     `${ALL_IN_ONE}sync: { registry_url: "https://r", api_key: ${KEY} }\n`,
@@ -776,61 +803,7 @@ const CASES: readonly Case[] = [
     '2:14 discovery.name:',
     'known are openapi, service_name',
   ],
-  [
-    'a decision without a dialect',
-    'registry: {}\ndecision: { listen: "127.0.0.1:8404" }\n',
-    '2:1 decision.dialect:',
-    'is missing; write nginx, nginx_accel',
-  ],
-  [
-    'a dialect that nobody speaks',
-    'registry: {}\ndecision: { dialect: varnish }\n',
-    '2:22 decision.dialect:',
-    'is not known; write nginx',
-  ],
-  [
-    'a key of the proxy on a decision',
-    'registry: {}\ndecision: { dialect: nginx, host_header: preserve }\n',
-    '2:29 decision.host_header:',
-    'is not known here',
-  ],
-  [
-    'payment headers passed by a decision',
-    'registry: {}\ndecision: { dialect: nginx, pass_payment_headers: true }\n',
-    '2:29 decision.pass_payment_headers:',
-    'is not known here',
-  ],
-  [
-    'an upstream time-out of a decision',
-    'registry: {}\ndecision: { dialect: nginx, timeouts: { headers: 1s } }\n',
-    '2:41 decision.timeouts.headers:',
-    'is not known here',
-  ],
-  [
-    'a short secret of a decision',
-    'registry: {}\ndecision: { dialect: nginx, secret: short }\n',
-    '2:37 decision.secret:',
-    'is not a secret of 16 to 512 visible',
-  ],
-  [
-    'a decision that answers too late',
-    'registry: {}\ndecision: { dialect: nginx, answer_within: 121s }\n',
-    '2:44 decision.answer_within:',
-    'is out of range',
-  ],
-  [
-    'a header of ours let in',
-    'registry: {}\ndecision: { dialect: nginx, allow_headers: [Tollgate-Payer] }\n',
-    '2:45 decision.allow_headers[0]:',
-    'begins with tollgate-',
-  ],
-  [
-    'a decision in a list',
-    'registry: {}\ndecision: [{ dialect: nginx }, { dialect: caddy }]\n',
-    '2:32 decision[1].listen:',
-    'takes the address',
-  ],
-  ['a decision without routes', 'decision: { dialect: nginx }\n', '1:1 decision:', 'needs routes'],
+  ['a decision service', 'registry: {}\ndecision: { mode: nginx }\n', '2:1 decision:', 'is not in this version'],
   [
     'a way beside the list of ways',
     ways('[{ network: base, pay_to_address: "ADDRESS" }]\n    network: base'),
@@ -1004,7 +977,7 @@ test('behaviour: everything wrong in a file is reported at once, in the order of
     '3:27 proxy.timeouts.idel',
     '4:1 sync.registry_url',
     '4:18 sync.api_key',
-    '5:1 decision.dialect',
+    '5:1 decision',
     '7:5 receivers[0].facilitators',
     '7:5 receivers[0].id',
     '7:14 receivers[0].network',

@@ -36,6 +36,12 @@ test.each<[string, string, string]>([
     'proxy.upstream is plain http to a public address',
   ],
   ['discovery where nothing is paid', 'registry: {}\ndiscovery:\n', 'discovery does nothing here'],
+  ['traces where nothing is served', 'registry: {}\notlp:\n', 'otlp does nothing here'],
+  [
+    'spans in the open',
+    `otlp: { endpoint: "http://collector.example.com:4318" }\n${proxy('')}`,
+    'otlp.endpoint is plain http beyond this network',
+  ],
   ['nowhere to pay to', proxy('').replace(/receivers[^]*/, ''), 'receivers is empty'],
   ['no default receiver', proxy('').replace('id: default', 'id: other'), 'no receiver has the id `default`'],
   [

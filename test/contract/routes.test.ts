@@ -6,7 +6,7 @@ import { createRandom, systemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openRoutes, type Routes } from '../../src/registry/routes/registry-routes.ts';
 import type { RouteInput } from '../../src/domain/routing/route.ts';
-import { registerBody } from '../../src/registry/http/schemas.ts';
+import { createBody } from '../../src/registry/http/schemas.ts';
 import type {
   NewRoute,
   RouteStore,
@@ -147,7 +147,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
     const was = await stored(made.id);
     const declared = {
       ...{ method: 'GET', route_pattern: '/a', amount: '0.10', currency: 'USD', name: null, description: null },
-      ...{ status: 'active' as const, allow_anonymous: true, receiver_config_id: null },
+      ...{ status: 'active' as const, allow_anonymous: true, receiver_config_id: null, plan_id: null },
     } as const;
     const update: RouteWrite = { kind: 'update', route: { ...was, declared }, key: '/a', was };
     expect((await write([update])).outcomes).toEqual([{ kind: 'written', revision: 1 }]);
@@ -221,7 +221,7 @@ describe.each(IMPLEMENTATIONS)('routes: %s', (_name, open) => {
 const BY = 'dashboard:ann';
 const log = createLog('error', () => undefined, Date.now);
 const input = (pattern: string, amount = '1'): RouteInput =>
-  registerBody.parse({ route_pattern: pattern, method: 'GET', amount });
+  createBody.parse({ route_pattern: pattern, method: 'GET', amount });
 const over = (store: RouteStore, maxRoutes = 10): Promise<Routes> =>
   openRoutes({
     ...{

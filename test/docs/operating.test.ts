@@ -292,7 +292,8 @@ describe('docs/operating.md', () => {
     expect(texts.length).toBeGreaterThan(0);
     for (const block of texts) {
       const config = configOf(`registry: {}\n${block}`);
-      expect(config.proxy?.publicUrl).toBe('https://api.example.com');
+      if (config.otlp === undefined) expect(config.proxy?.publicUrl).toBe('https://api.example.com');
+      else expect(config.otlp).toMatchObject({ endpoint: 'http://127.0.0.1:4318/v1/traces', sample: 0.05 });
     }
   });
 
@@ -318,6 +319,7 @@ describe('docs/operating.md', () => {
         'a dump of PostgreSQL',
         'a restore of PostgreSQL',
         'flags for Node',
+        'traces',
       ].toSorted(),
     );
   });

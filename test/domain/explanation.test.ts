@@ -62,6 +62,8 @@ function expected(judgement: RequestJudgement | Problem): Record<string, unknown
     }
     case 'answer_preflight':
       throw new Error('nothing here is a preflight');
+    case 'sell':
+      throw new Error('nothing here is sold by a plan');
     default:
       return verdict satisfies never;
   }

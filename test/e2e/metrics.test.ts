@@ -20,19 +20,21 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** Name, kind, labels. */
 const GATEWAY = {
-  requests_total: ['counter', 'outcome', 'code', 'route_id', 'listener'],
-  request_duration_seconds: ['histogram', 'outcome', 'listener'],
+  requests_total: ['counter', 'outcome', 'code', 'route_id'],
+  request_duration_seconds: ['histogram', 'outcome'],
   overhead_duration_seconds: ['histogram', 'outcome'],
   upstream_duration_seconds: ['histogram', 'code'],
   requests_in_flight: ['gauge'],
   payments_total: ['counter', 'route_id', 'result', 'network'],
   revenue_total: ['counter', 'route_id', 'currency', 'network'],
-  facilitator_duration_seconds: ['histogram', 'operation', 'result'],
+  facilitator_duration_seconds: ['histogram', 'operation', 'result', 'facilitator'],
   facilitator_open: ['gauge', 'facilitator', 'reason'],
   charges: ['gauge', 'state'],
   owed: ['gauge', 'currency', 'because'],
   owed_charges: ['gauge', 'because'],
   settling_overdue_seconds: ['gauge'],
+  would_charge_total: ['counter', 'route_id', 'currency'],
+  observe_until_timestamp_seconds: ['gauge', 'plan'],
   routes: ['gauge', 'status'],
   route_info: ['gauge', 'route_id', 'route_pattern', 'method', 'amount', 'currency'],
   match_cache_requests_total: ['counter', 'result'],
@@ -65,6 +67,8 @@ const SHARED = {
   store_waiting: ['gauge'],
 } as const;
 const SHARED_REGISTRY = { store_revision: ['gauge'] } as const;
+/** Of a process that traces requests. */
+const TRACING = { otlp_spans_total: ['counter', 'result'] } as const;
 /** Where several processes serve the proxy: workers-told.test.ts. */
 const WORKERS = { workers: ['gauge', 'state'], worker_restarts_total: ['counter', 'reason'] } as const;
 const SYNC = { sync_total: ['counter', 'result'], sync_last_success_timestamp_seconds: ['gauge'] } as const;
@@ -76,6 +80,8 @@ const WITHOUT_SERIES = new Set([
   'revenue_total',
   'owed',
   'facilitator_open',
+  'would_charge_total',
+  'observe_until_timestamp_seconds',
 ]);
 
 /** What a process without a proxy listener has no use for. */
@@ -83,6 +89,7 @@ const PROXY_ONLY: ReadonlySet<string> = new Set([
   ...['requests_total', 'request_duration_seconds', 'overhead_duration_seconds', 'upstream_duration_seconds'],
   ...['requests_in_flight', 'payments_total', 'revenue_total', 'facilitator_duration_seconds', 'facilitator_open'],
   ...['routes', 'route_info', 'match_cache_requests_total'],
+  ...['would_charge_total', 'observe_until_timestamp_seconds'],
 ]);
 
 type Wanted = Readonly<Record<string, readonly [string, ...string[]]>>;
@@ -250,6 +257,7 @@ const routesOf = (count: number) =>
     allow_anonymous: true,
     source: null,
     receiver_config_id: null,
+    plan_id: null,
     created_at: '2026-01-01T00:00:00Z',
     updated_at: '2026-01-01T00:00:00Z',
   }));
@@ -263,7 +271,7 @@ test('behaviour: config/README.md names every metric, and none that there is not
     .map((row) => row.split('|')[1] ?? '');
   const named = cells.flatMap((cell) => [...cell.matchAll(/`([a-z_]+)/g)].map(([, name = '']) => name));
   expect(named.toSorted()).toEqual(
-    Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC, ...SHARED, ...SHARED_REGISTRY, ...WORKERS }).toSorted(),
+    Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC, ...SHARED, ...SHARED_REGISTRY, ...WORKERS, ...TRACING }).toSorted(),
   );
 });
 
@@ -276,10 +284,11 @@ describe('all-in-one', () => {
       'registry: { listen: 127.0.0.1:0, store: sqlite:all/tollgate.db }',
       `routes: [${routes.join(', ')}]`,
       `metrics: { max_routes: ${MAX_ROUTES} }`,
+      'otlp: { sample: 0 }',
     ]);
     await traffic(tollgate);
     const { text, families } = await scrape(tollgate);
-    const wanted = { ...GATEWAY, ...REGISTRY };
+    const wanted = { ...GATEWAY, ...REGISTRY, ...TRACING };
     expectContract(families, wanted, WITHOUT_SERIES);
     expect([...families.keys()].filter((name) => name.includes('_sync_'))).toEqual([]);
     expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());
@@ -289,11 +298,9 @@ describe('all-in-one', () => {
 
     const ids = new Set([...text.matchAll(/route_id="([^"]*)"/g)].map((match) => match[1]));
     expect([ids.size, ids.has('other'), ids.has('')]).toEqual([MAX_ROUTES + 2, true, true]);
-    expect(text).toMatch(
-      /^tollgate_requests_total\{outcome="payment_required",code="402",route_id="other",listener="proxy"\} 3$/m,
-    );
+    expect(text).toMatch(/^tollgate_requests_total\{outcome="payment_required",code="402",route_id="other"\} 3$/m);
     expect(text).toMatch(/^tollgate_routes\{status="active"\} 6$/m);
-    expect(text).toMatch(/^tollgate_requests_total\{outcome="refused",code="400",route_id="",listener="proxy"\} 1$/m);
+    expect(text).toMatch(/^tollgate_requests_total\{outcome="refused",code="400",route_id=""\} 1$/m);
   });
 });
 
@@ -378,7 +385,6 @@ describe('100,000 routes and 100,000 paths', () => {
       telemetry.end(
         {
           startedAt: 0,
-          listener: 'proxy',
           method: 'GET',
           requestId: `r${index}`,
           traceId: undefined,
@@ -395,8 +401,6 @@ describe('100,000 routes and 100,000 paths', () => {
           chargeId: `chg_${index}`,
           upstreamMs: undefined,
           client: undefined,
-          dialect: undefined,
-          decision: undefined,
           ended: false,
         },
         1,
@@ -412,7 +416,7 @@ describe('100,000 routes and 100,000 paths', () => {
     // `other`, once.
     expect((await series()) - full).toBe(1);
     expect(await metrics.text()).toContain(
-      `tollgate_requests_total{outcome="payment_required",code="402",route_id="other",listener="proxy"} ${100_000 - maxRoutes}\n`,
+      `tollgate_requests_total{outcome="payment_required",code="402",route_id="other"} ${100_000 - maxRoutes}\n`,
     );
   });
 });

@@ -66,6 +66,9 @@ async function open(at = '/desk/'): Promise<WatchedPage> {
 const begin = (page: Page): Promise<void> => page.getByRole('link', { name: 'Continue with single sign-on' }).click();
 async function signIn(page: Page, login: string): Promise<void> {
   await begin(page);
+  await finish(page, login);
+}
+async function finish(page: Page, login: string): Promise<void> {
   await page.getByPlaceholder('Enter any login').fill(login);
   await page.getByPlaceholder('and password').fill('any');
   await page.getByRole('button', { name: 'Sign-in' }).click();
@@ -104,6 +107,21 @@ test('behaviour: somebody goes to the provider and comes back to the view and fi
   await reload(desk());
   const metrics = await (await fetch(`${running.url('admin')}/metrics`)).text();
   expect(metrics).toContain('tollgate_desk_sign_ins_total{via="oidc",result="ok"} 2');
+});
+
+test('attack: somebody is led to a sign-in that should end elsewhere: it ends on the desk, and another site begins none', async () => {
+  const { page } = await open();
+  for (const to of ['https://evil.example/desk/', '//evil.example', '/\\evil.example', '/desk/../evil']) {
+    await page.context().clearCookies();
+    await page.goto(`${origin}/desk/oidc/start?to=${encodeURIComponent(to)}`);
+    await finish(page, 'ann');
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    expect(page.url()).toBe(`${origin}/desk/`);
+  }
+  await page.goto(provider.issuer);
+  const answer = page.waitForResponse((response) => response.url().startsWith(origin));
+  await page.evaluate(`void (location.href = '${origin}/desk/oidc/start')`);
+  expect((await answer).status()).toBe(403);
 });
 
 test('behaviour: the page says why a sign-in came to nothing: cancelled, on no list, not verified, the provider away', async () => {

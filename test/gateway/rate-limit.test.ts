@@ -1,6 +1,6 @@
 // Limits per client: how often, how many at once, whom a request counts for, and that strangers cannot make them grow.
 import { describe, expect, test } from 'vitest';
-import type { Verdict } from '../../src/domain/decide.ts';
+import type { PaywallVerdict } from '../../src/domain/decide.ts';
 import { createAdmission, type Admission, type AdmissionOptions } from '../../src/gateway/admission.ts';
 import { clientGroup } from '../../src/gateway/client-group.ts';
 import { createTrust } from '../../src/gateway/trust.ts';
@@ -119,7 +119,7 @@ describe('admission', () => {
   const from = (remoteAddress: string): Asked => ({ socket: { remoteAddress }, headers: {} });
   const make = (options: Partial<AdmissionOptions> = {}): Admission['admit'] =>
     createAdmission({ ...OPTIONS, ...options }, createTrust([]), () => 0).admit;
-  const verdict = (kind: 'demand' | 'verify' | 'pass'): Verdict => ({ kind }) as Verdict;
+  const verdict = (kind: 'demand' | 'verify' | 'refuse'): PaywallVerdict => ({ kind }) as PaywallVerdict;
   const codeOf = (admitted: ReturnType<ReturnType<typeof make>>): string =>
     typeof admitted === 'object' ? admitted.code : typeof admitted;
 
@@ -128,7 +128,7 @@ describe('admission', () => {
     const codes = ['a', 'a', 'a', 'b'].map((client) => codeOf(admit(verdict('demand'), from(client))));
     expect(codes).toEqual(['undefined', 'undefined', 'too_many_challenges', 'undefined']);
     expect(admit(verdict('demand'), from('a'))).toMatchObject({ retryAfter: 1 });
-    expect(codeOf(admit(verdict('pass'), from('a')))).toBe('undefined');
+    expect(codeOf(admit(verdict('refuse'), from('a')))).toBe('undefined');
     expect(codeOf(admit(verdict('verify'), from('a')))).toBe('function');
   });
 

@@ -82,7 +82,7 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
       await sharedPostgres()
     ).query('UPDATE tollgate.meta SET schema_version = 99, least_reader = 99', nameOf(url));
     for (const as of ['command', 'server'] as const)
-      await expect(place.open({ ...command, as })).rejects.toThrow('written by a newer version of Tollgate (schema 9');
+      await expect(place.open({ ...command, as })).rejects.toThrow('written by a newer version of Tollgate (schema 99');
   });
 
   test('refuses: a user who may not make the schema; one who may read and write it is served', async () => {

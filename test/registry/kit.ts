@@ -49,7 +49,7 @@ export function declared(
 ): readonly DeclaredRoute[] {
   return routes.map((route) => ({
     ...{ method: '*', currency: 'USD', name: null, description: null },
-    ...{ status: 'active', allow_anonymous: true, receiver_config_id: null },
+    ...{ status: 'active', allow_anonymous: true, receiver_config_id: null, plan_id: null },
     ...route,
   }));
 }

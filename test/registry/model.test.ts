@@ -7,7 +7,7 @@ import type { RouteWire } from '../../src/domain/routing/route.ts';
 import { createRandom, systemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openRoutes, type Routes } from '../../src/registry/routes/registry-routes.ts';
-import { registerBody } from '../../src/registry/http/schemas.ts';
+import { createBody } from '../../src/registry/http/schemas.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { toWire } from '../../src/domain/routing/route.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
@@ -103,7 +103,7 @@ describe('random histories', () => {
 async function apply(step: Step, routes: Routes, model: RouteWire[]): Promise<number> {
   if (step.do === 'create') {
     const wanted = { route_pattern: step.pattern, method: step.method, amount: step.amount };
-    const created = await routes.create({ input: registerBody.parse(wanted), by: BY });
+    const created = await routes.create({ input: createBody.parse(wanted), by: BY });
     const taken = model.find((route) => keyOf(route) === keyOf(wanted));
     if (taken) {
       expect(created).toMatchObject({ kind: 'conflict', existing: { id: taken.id } });

@@ -99,6 +99,10 @@ const WORDS: Readonly<Record<string, Words>> = {
     is: 'The `id` of the receiver that is paid. Left out: `default`.',
     takes: 'an id of `receivers`',
   },
+  'routes[].plan_id': {
+    is: 'The `id` of the plan that the route is sold by. Left out: `default`, if there is one.',
+    takes: 'an id of `selling.plans`',
+  },
 };
 
 export type ListRow = {

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createRandom, systemClock } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createApiKey } from '../../src/registry/auth/api-keys.ts';
-import { registerBody } from '../../src/registry/http/schemas.ts';
+import { createBody } from '../../src/registry/http/schemas.ts';
 import { openRoutes } from '../../src/registry/routes/registry-routes.ts';
 import { openStoreAt } from './store-at.ts';
 import { RECEIVERS } from '../cases/receivers.ts';
@@ -22,7 +22,7 @@ const name = (): string => randomBytes(8).toString('hex');
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 async function changeRoutes(): Promise<void> {
-  const input = registerBody.parse({ route_pattern: `/${name()}`, method: 'GET', amount: '1' });
+  const input = createBody.parse({ route_pattern: `/${name()}`, method: 'GET', amount: '1' });
   const others = [1, 2].map(() => ({ input: { ...input, route_pattern: `/${name()}` }, by }));
   const [made] = await routes.createAll([{ input, by }, ...others]);
   if (made?.kind !== 'created') throw new Error('no route was made');

@@ -123,6 +123,7 @@ function routeFor(known: KnownPath): Route {
     allowAnonymous: true,
     source: null,
     receiverConfigId: null,
+    planId: null,
     createdAt: '',
     updatedAt: '',
   };

@@ -8,17 +8,19 @@ import { systemSchedule, type Clock, type Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import { createMetrics, type Metrics } from '../../host/metrics.ts';
 import { storeAt } from '../../registry/store/store-kinds.ts';
+import type { Tracing } from '../../gateway/tracing/tracing.ts';
 import type { StartedWorker } from '../../workers/worker-channel.ts';
 import { countLeases } from '../charge-metrics.ts';
 import { createClosers } from '../closers.ts';
 import { createDraining } from '../draining.ts';
 import { createProcessMetrics } from '../process-metrics.ts';
-import { serveFront } from '../served-proxy.ts';
+import { serveProxy } from '../served-proxy.ts';
 import { createSettings } from '../settings.ts';
 import { followDescription } from '../discovery/discovery.ts';
 import { readConfigured, readNoticed, type WorkerBootstrap } from './worker-bootstrap.ts';
 import { observeCalls, observeLoad } from '../store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
+import { startTracing } from '../tracing.ts';
 import { createTally } from '../../gateway/totals/tally.ts';
 import type { WorkerReport } from './worker-report.ts';
 import { createCurrent, type CurrentSnapshot } from '../../gateway/routes/current-snapshot.ts';
@@ -46,47 +48,44 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   const current = createCurrent();
   const closers = createClosers();
   const tally = createTally(deps.clock.now);
-  const inForce = (): ProxyConfig => {
-    const { front } = settings.config;
-    if (front === undefined) throw new Error('workers serve a proxy or decisions');
-    return front;
+  const proxyOf = (next: Config): ProxyConfig => {
+    if (next.proxy === undefined) throw new Error('workers serve a proxy');
+    return next.proxy;
   };
   // The registry's metrics are the primary's.
   const routes = await followPrimary(
-    inForce,
+    () => settings.config,
     current,
     { socketPath, key },
     { ...deps, version, metrics: createMetrics() },
   );
   closers.addFirst(routes.close);
-  const charges = await openCharges(given, run, { ...deps, metrics });
+  const tracing = await startTracing(config, { ...deps, version, current, metrics, closers });
+  const charges = await openCharges(given, run, { ...deps, metrics, tracing });
   if (charges !== undefined) closers.addLast(charges.close);
   let { description } = given;
   const listed = ({ discovery }: Config): ReturnType<typeof followDescription> | undefined =>
     discovery && followDescription(discovery, () => description);
-  const { front, isCallable, findRefusals } = await serveFront(
+  const { proxy, isCallable, findRefusals } = serveProxy(
+    proxyOf(config),
     { ledger: charges?.ledger, reports: undefined, takesOnly: true },
     { listed: listed(config), published },
-    { ...deps, settings, current, metrics, closers, tally },
+    { ...deps, settings, current, metrics, closers, tally, tracing },
   );
-  closers.addFirst(async () => front.close());
-  const listeners = new Map(front.listeners);
+  closers.addFirst(proxy.close);
+  const { listener } = proxy;
   const report = reportMetrics(metrics);
-  for (const listener of listeners.values()) listener.open();
+  listener.open();
   onTaken(config);
   if (hasRoutes) await firstRoutes(current, socketPath);
   return {
-    take: (socket, name) => {
-      const listener = listeners.get(name);
-      if (listener === undefined) socket.destroy();
-      else listener.take(socket);
-    },
-    open: () => [...listeners.values()].reduce((sum, listener) => sum + listener.connections(), 0),
+    take: listener.take,
+    open: listener.connections,
     // The state of the ledger is the primary's to say.
     says: () => JSON.stringify({ possible: isCallable() }),
     prepare: async (text) => {
       const next = readConfigured(text);
-      const putInForce = await front.prepare(next.config, listed(next.config));
+      const putInForce = await proxy.prepare(next.config, proxyOf(next.config), listed(next.config));
       return () => {
         settings.replace(next.config);
         putInForce();
@@ -107,10 +106,10 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
     },
     drain: () => {
       draining.begin();
-      for (const listener of listeners.values()) listener.announceEnd();
+      listener.announceEnd();
     },
     close: async (withinMs) => {
-      await Promise.all([...listeners.values()].map((listener) => listener.drain(0, withinMs)));
+      await listener.drain(0, withinMs);
       await closers.closeAll();
       log.debug('the worker ends');
     },
@@ -130,11 +129,16 @@ async function firstRoutes({ first }: Pick<CurrentSnapshot, 'first'>, socketPath
 
 type OpenCharges = { readonly ledger: Ledger; readonly close: () => Promise<void> };
 
+type OpenChargesDeps = Pick<WorkerDeps, 'log' | 'clock' | 'random'> & {
+  readonly metrics: Metrics;
+  readonly tracing: Tracing | undefined;
+};
+
 /** Opens the ledger that the worker writes its charges into. */
 async function openCharges(
   { config, version, ledger: whose, store, socketPath, key }: WorkerBootstrap,
   run: string,
-  { metrics, log, clock, random }: Pick<WorkerDeps, 'log' | 'clock' | 'random'> & { readonly metrics: Metrics },
+  { metrics, log, clock, random, tracing }: OpenChargesDeps,
 ): Promise<OpenCharges | undefined> {
   if (whose === 'own' && store !== undefined) {
     const place = await storeAt(store);
@@ -147,7 +151,10 @@ async function openCharges(
     whose === 'primary'
       ? createRemoteCharges({ ...common, registryUrl: PRIMARY_URL, apiKey: key, socketPath })
       : whose === 'registry' && config.sync !== undefined
-        ? createRemoteCharges({ ...common, registryUrl: config.sync.registryUrl, apiKey: config.sync.apiKey })
+        ? createRemoteCharges({
+            ...{ ...common, registryUrl: config.sync.registryUrl, apiKey: config.sync.apiKey },
+            aroundCalls: tracing?.ledgerCalls,
+          })
         : undefined;
   return charges && { ledger: createLedger(charges, SPELLING), close: charges.close };
 }

@@ -2,8 +2,7 @@
 // workers it is what a registry is to its sidecars. It takes connections once the first worker can answer.
 import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
-import type { Config } from '../../config/config.ts';
-import { decisionName } from '../../config/front.ts';
+import type { Config, ProxyConfig } from '../../config/config.ts';
 import { dataFolderOf } from '../../config/data-folder.ts';
 import { workersOfRun } from '../../domain/payment/run-names.ts';
 import { workerStore } from '../../domain/store-settings.ts';
@@ -36,9 +35,8 @@ import { newestOf, type RefusalFinder } from '../why.ts';
 import { createAsking } from './worker-questions.ts';
 import { sumMetrics } from './worker-metrics.ts';
 import { createWorkerReloads } from './worker-reloads.ts';
-import type { Listen } from '../../config/addresses.ts';
-import type { NamedListener } from '../part.ts';
-import type { FrontPart } from '../front.ts';
+import type { BoundListener } from '../part.ts';
+import type { ProxyPart } from '../proxy.ts';
 import { shareOf } from './worker-shares.ts';
 import { openWorkerSocket } from './worker-socket.ts';
 
@@ -66,7 +64,7 @@ type WorkersDeps = {
 };
 
 type WorkersPart = {
-  readonly front: FrontPart;
+  readonly proxy: ProxyPart;
   readonly checks: readonly Check[];
   /** Whether a worker says that it could have a payment settled. */
   readonly isCallable: () => boolean;
@@ -130,7 +128,7 @@ export async function startWorkers(
   const reloads = createWorkerReloads(supervisor, systemSchedule);
   const asking = createAsking(supervisor, systemSchedule);
   const sums = sumMetrics(metrics, supervisor.lives, routeLabel);
-  const listeners = listen(placesOf(config), supervisor, {
+  const listener = listen(config.proxy ?? noProxy(), supervisor, {
     ...{ log, clock },
     heard: (member, message) => {
       if (message.kind === 'prepared') reloads.prepared(member, message);
@@ -155,8 +153,8 @@ export async function startWorkers(
     },
   });
   return {
-    front: {
-      listeners,
+    proxy: {
+      listener,
       prepare: (next) => reloads.prepare(writeGiven(configured(next))),
       close: async () => {
         await supervisor.end(0);
@@ -180,60 +178,36 @@ function forWorkers(description: DescriptionInForce): DescriptionInForce {
 
 type HandOverDeps = Pick<SupervisorEvents, 'heard' | 'died'> & { readonly log: Log; readonly clock: Clock };
 
-/** Place of a listener that workers serve. */
-type Place = { readonly name: string; readonly listen: Listen; readonly connections: number };
-
-function placesOf({ proxy, decision = [] }: Config): readonly Place[] {
-  const sections = [
-    ...(proxy === undefined ? [] : [{ name: 'proxy', section: proxy }]),
-    ...decision.map(({ front }, index) => ({ name: decisionName(index), section: front })),
-  ];
-  return sections.map(({ name, section: { listen: place, limits } }) => ({
-    name,
-    listen: place,
-    connections: limits.connections,
-  }));
-}
-
-/** All listeners share the workers: the first that starts, or ends, does that for all of them. */
 function listen(
-  places: readonly Place[],
+  { listen: place, limits }: ProxyConfig,
   supervisor: Supervisor,
   { heard, died, log, clock }: HandOverDeps,
-): readonly NamedListener[] {
-  const handOvers = places.map((place) => ({
-    name: place.name,
-    handOver: createHandOver({
-      ...{ listener: place.name, listen: place.listen, members: supervisor.members, clock, schedule: systemSchedule },
-      maxWaiting: place.connections,
-    }),
-  }));
-  const able = (): void => {
-    for (const { handOver } of handOvers) handOver.able();
-  };
-  let started: Promise<void> | undefined;
-  let drained: Promise<void> | undefined;
-  const drain = async (delayMs: number, totalMs: number): Promise<void> => {
-    for (const member of supervisor.members()) if (member.life === 'ready') member.life = 'draining';
-    supervisor.tell({ kind: 'drain' });
-    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs, totalMs)));
-    await Promise.all(handOvers.map(({ handOver }) => handOver.close()));
-    const withinMs = Math.max(0, totalMs - delayMs);
-    supervisor.tell({ kind: 'close', withinMs });
-    await supervisor.end(withinMs + END_MS);
-  };
-  return handOvers.map(({ name, handOver }) => [
-    name,
-    {
-      start: async () => {
-        const bound = await handOver.bind();
-        await (started ??= supervisor.start({ heard, died, able }));
-        log.info('listening', { listener: name, address: bound.address, port: bound.port });
-        return bound;
-      },
-      drain: (delayMs, totalMs) => (drained ??= drain(delayMs, totalMs)),
+): BoundListener {
+  const handOver = createHandOver({
+    ...{ listen: place, members: supervisor.members, clock, schedule: systemSchedule },
+    maxWaiting: limits.connections,
+  });
+  return {
+    start: async () => {
+      const bound = await handOver.bind();
+      await supervisor.start({ heard, died, able: handOver.able });
+      log.info('listening', { listener: 'proxy', address: bound.address, port: bound.port });
+      return bound;
     },
-  ]);
+    drain: async (delayMs, totalMs) => {
+      for (const member of supervisor.members()) if (member.life === 'ready') member.life = 'draining';
+      supervisor.tell({ kind: 'drain' });
+      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs, totalMs)));
+      await handOver.close();
+      const withinMs = Math.max(0, totalMs - delayMs);
+      supervisor.tell({ kind: 'close', withinMs });
+      await supervisor.end(withinMs + END_MS);
+    },
+  };
+}
+
+function noProxy(): never {
+  throw new Error('workers serve a proxy');
 }
 
 /** Schema of what a worker that runs `says`. */

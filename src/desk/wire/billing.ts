@@ -50,6 +50,7 @@ export type RouteView = {
   readonly allow_anonymous: boolean;
   readonly source: string | null;
   readonly receiver_config_id: string | null;
+  readonly plan_id: string | null;
   readonly created_at: string;
   readonly updated_at: string;
 };

@@ -17,11 +17,15 @@ const NOTHING: Price = { units: 0n, scale: 0 };
 /** A pattern that folding leaves as it is. */
 const FOLDED = /^[a-z0-9_/:*{}-]+$/;
 
-export function higherPriced(a: Route | undefined, b: Route): Route {
+/** Prices a route for a comparison; a paused one costs nothing. */
+export type PriceOf = (route: Route) => Price;
+
+export function higherPriced(a: Route | undefined, b: Route, priceOf: PriceOf): Route {
   return a === undefined || comparePrices(priceOf(b), priceOf(a)) > 0 ? b : a;
 }
 
-function priceOf(route: Route): Price {
+/** The price that a route itself says. */
+export function ownPrice(route: Route): Price {
   return route.status === 'active' ? (parsePrice(route.amount) ?? NOTHING) : NOTHING;
 }
 
@@ -76,7 +80,7 @@ export function untilExact(
 }
 
 /** The highest priced of `candidates` that cover `method`; of one pattern only the route whose method fits best. */
-export function highestPricedOf(candidates: readonly Route[], method: string): Route | undefined {
+export function highestPricedOf(candidates: readonly Route[], method: string, priceOf: PriceOf): Route | undefined {
   const best = new Map<string, Route>();
   for (const route of candidates) {
     const rank = rankOf(route.method, method);
@@ -86,12 +90,17 @@ export function highestPricedOf(candidates: readonly Route[], method: string): R
     // The first route of one pattern and method stays: it is the one that won.
     if (other === undefined || rank > rankOf(other.method, method)) best.set(key, route);
   }
-  return best.values().reduce<Route | undefined>(higherPriced, undefined);
+  return best.values().reduce<Route | undefined>((highest, each) => higherPriced(highest, each, priceOf), undefined);
 }
 
 function keyOf(route: Route): string {
   const parsed = patterns.memo(route.pattern);
   return parsed.ok ? parsed.pattern.key : route.id;
+}
+
+/** Whether a route that declares one method is for requests of another. */
+export function coversMethod(declared: string, method: string): boolean {
+  return rankOf(declared, method) > 0;
 }
 
 function rankOf(declared: string, method: string): number {

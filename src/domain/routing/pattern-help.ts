@@ -58,7 +58,7 @@ export function sharedPaths(pattern: Pattern, method: string, routes: Iterable<R
 
 const SOME_ROUTE: Omit<Route, 'pattern'> = {
   ...{ id: '00000000-0000-4000-8000-000000000000', method: '*', amount: '1', currency: 'USD', status: 'active' },
-  ...{ name: null, description: null, allowAnonymous: true, source: '', receiverConfigId: null },
+  ...{ name: null, description: null, allowAnonymous: true, source: '', receiverConfigId: null, planId: null },
   ...{ createdAt: '', updatedAt: '' },
 };
 

@@ -167,6 +167,15 @@ export const ROUTE_FIELDS = {
     isPlain: isShort(MAX_IDENTIFIER),
     ...{ column: 'nullable text', writer: 'patch', initial: null, interned: true },
   },
+  /** Plan that it is sold by: an id that only the configuration of a process can fill (domain/selling/plan.ts). */
+  planId: {
+    wire: 'plan_id',
+    schema: identifier(),
+    // A plan that no configuration can name counts as not known: 503, never free.
+    feed: fedText(MAX_IDENTIFIER),
+    isPlain: isShort(MAX_IDENTIFIER),
+    ...{ column: 'nullable text', writer: 'patch', initial: null, interned: true },
+  },
   /** Time in RFC 3339, UTC. */
   createdAt: {
     wire: 'created_at',

@@ -4,7 +4,8 @@
 /**
  * The ways in which a request may end, as log, metrics and sums name them. `paid`: an answer was given under a charge that took
  * money; `released`: a claim was made and given back, or its client left before there was one; `discovery`: a document of ours
- * was answered.
+ * was answered. By the plan of their route passed: `observed` in a dry run, `customer` for somebody who need not pay, `pass`
+ * under what was paid for before, `quota` as a free request.
  */
 export const REQUEST_OUTCOMES = [
   'free',
@@ -14,6 +15,10 @@ export const REQUEST_OUTCOMES = [
   'error',
   'released',
   'discovery',
+  'observed',
+  'customer',
+  'pass',
+  'quota',
 ] as const;
 export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number];
 
@@ -22,7 +27,10 @@ export type RequestCounts = Readonly<Record<RequestOutcome, number>>;
 export type OpenRequestCounts = Record<RequestOutcome, number>;
 
 export function noRequests(): OpenRequestCounts {
-  return { free: 0, paid: 0, payment_required: 0, refused: 0, error: 0, released: 0, discovery: 0 };
+  return {
+    ...{ free: 0, paid: 0, payment_required: 0, refused: 0, error: 0, released: 0, discovery: 0 },
+    ...{ observed: 0, customer: 0, pass: 0, quota: 0 },
+  };
 }
 
 /** Adds `more` to `counts`. */

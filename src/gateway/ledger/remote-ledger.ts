@@ -20,7 +20,7 @@ import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import type { Actor, ChargeEvent } from '../../domain/payment/transition.ts';
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import { createWriteBatch } from '../../host/write-batch.ts';
-import { createJsonCall } from '../../http/json-call.ts';
+import { createJsonCall, type JsonCall } from '../../http/json-call.ts';
 import { createPool } from '../../http/pool.ts';
 import { createRemoteClock, type RemoteClock } from './remote-clock.ts';
 
@@ -39,6 +39,8 @@ type RemoteChargesOptions = {
   /** Names this run of the process; drawn if left out. */
   readonly run?: string;
   readonly limits?: Partial<RemoteChargesLimits>;
+  /** Put around every call of `registry`. */
+  readonly aroundCalls?: ((call: JsonCall, registry: URL) => JsonCall) | undefined;
 };
 
 export type RemoteChargesLimits = {
@@ -187,7 +189,8 @@ function createCalls(options: RemoteChargesOptions, theirs: RemoteClock): Calls 
     ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
     timeouts: { connectMs: attemptMs, headersMs: attemptMs, idleMs: attemptMs },
   });
-  const callJson = createJsonCall({ transport, maxBytes, schedule });
+  const plainCall = createJsonCall({ transport, maxBytes, schedule });
+  const callJson = options.aroundCalls?.(plainCall, registry) ?? plainCall;
   const headers = ['Host', registry.host, 'Authorization', `Bearer ${apiKey}`, 'User-Agent', `tollgate/${version}`];
 
   const attempt = async <S extends z.ZodType>(request: Request, schema: S, withinMs: number): Promise<z.output<S>> => {

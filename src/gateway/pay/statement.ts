@@ -24,7 +24,7 @@ export type StatementDeps = {
 };
 
 type Members = NonNullable<Problem['members']>;
-type PaymentPart = { readonly presented: Pick<Payment['presented'], 'version'> };
+type PaymentPart = Pick<Payment, 'presented'>;
 
 /** Seconds after which to come back if nothing says how long something lasts. */
 const SOON_SECONDS = 2;

@@ -117,7 +117,9 @@ export type Rails = Rail &
 export function createRails(deps: FacilitatorDeps): Rails {
   const facilitators = createFacilitators(deps);
   const served = FAMILIES.flatMap(({ payments }) =>
-    payments === undefined ? [] : [{ ...payments, rail: payments.createRail({ ...deps, facilitators }) }],
+    payments === undefined
+      ? []
+      : [{ ...payments, rail: payments.createRail({ ...deps, fetch: deps.chainFetch ?? deps.fetch, facilitators }) }],
   );
   const rails = served.map(({ rail }) => rail);
   const find = (network: string): NetworkRail | undefined => rails.find(({ serves }) => serves(network));

@@ -213,7 +213,12 @@ function reviseOrNot(base: Snapshot | undefined, set: RouteSet): Snapshot | unde
 }
 
 function readsAlike(a: PathOptions, b: PathOptions): boolean {
-  return a.encodedSlashes === b.encodedSlashes && a.doubleSlashes === b.doubleSlashes && a.folding === b.folding;
+  return (
+    a.encodedSlashes === b.encodedSlashes &&
+    a.doubleSlashes === b.doubleSlashes &&
+    a.folding === b.folding &&
+    a.plans === b.plans
+  );
 }
 
 function breathe(): Promise<void> {

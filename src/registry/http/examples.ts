@@ -44,10 +44,21 @@ const route: RouteWire = {
   allow_anonymous: true,
   source: 'sdk-python-fastapi',
   receiver_config_id: null,
+  plan_id: null,
   created_at: AT,
   updated_at: AT,
 };
-const requests = { free: 900, paid: 0, payment_required: 300, refused: 2, error: 1, released: 4, discovery: 3 };
+const byPlans = { observed: 20, customer: 50, pass: 0, quota: 6 };
+const requests = {
+  free: 900,
+  paid: 0,
+  payment_required: 300,
+  refused: 2,
+  error: 1,
+  released: 4,
+  discovery: 3,
+  ...byPlans,
+};
 const minimal: RegisterBody = { route_pattern: '/reports/*', method: 'GET', amount: '0.10' };
 const patch: z.input<typeof patchBody> = { amount: '0.25', name: null };
 const charge = viewCharge(EXAMPLE_CHARGES.delivered, EXAMPLE_NETWORKS);
@@ -283,6 +294,7 @@ const TRYING = {
       because: [{ route_id: route.id, route_pattern: '/reports/*', method: 'GET', wins: true, why: 'wins' }],
       ...{
         answer: null,
+        plan: null,
         reason: 'No proxy runs in this process, so who is paid and how is not known here.',
         curl: null,
       },

@@ -5,8 +5,13 @@ import { AMOUNT_PATTERN } from '../../domain/payment/money.ts';
 import { PROBLEMS } from '../../domain/problem.ts';
 import { ROUTE_ROWS, routeBody, routeFields, routePatch, routeWire } from '../../domain/routing/route.ts';
 
-/** Body of `register`: members that are not known here are dropped (the handler logs them), `id` with them. */
-export const registerBody = z.object({ ...routeBody, source: routeFields.source.default('sdk') });
+/**
+ * Body of `register`: members that are not known here are dropped (the handler logs them), `id` and `plan_id` with them. A
+ * plan may make requests free, so that an API key must not choose it.
+ */
+export const registerBody = z
+  .object({ ...routeBody, source: routeFields.source.default('sdk') })
+  .omit({ plan_id: true });
 export type RegisterBody = z.input<typeof registerBody>;
 
 /** Body of a dashboard's POST: members that are not known here are 422, because a person mistyped them. */

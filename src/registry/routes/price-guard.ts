@@ -4,6 +4,8 @@
 // other paths of that kind have the same answer.
 import type { UndeclaredMethods } from '../../domain/decide.ts';
 import { comparePrices, parsePrice } from '../../domain/payment/money.ts';
+import { highestPriceBy } from '../../domain/selling/highest-price.ts';
+import type { Plans } from '../../domain/selling/plan.ts';
 import { overlapOf, pathsCovered } from '../../domain/routing/overlap.ts';
 import { parsePattern, type Pattern, type Segment } from '../../domain/routing/pattern.ts';
 import type { Route, RouteInput } from '../../domain/routing/route.ts';
@@ -46,7 +48,8 @@ function* pathsOf(input: RouteInput, pattern: Pattern, deps: PriceGuardDeps): Ge
       yield* overlap.paths.map(form.fill);
     }
   };
-  const undercut = (route: StoredRoute): boolean => isGuarded(route) && isCheaper(input, route);
+  const { plans } = deps.snapshot().paths;
+  const undercut = (route: StoredRoute): boolean => isGuarded(route) && isCheaper(input, route, plans);
   const plain = isPlain(input.route_pattern) && forms.every(({ named }) => !named);
   let mixed = !plain;
   for (const route of candidates(pattern, deps)) {
@@ -146,9 +149,9 @@ function chargedRoute(
   if (match.kind === 'undeclared' && undeclaredMethods() !== 'pay') return undefined;
   const charged = match.kind === 'route' ? match.route : match.highestPriced;
   const stored = charged && routes.get(charged.id);
-  if (stored === undefined || !isGuarded(stored) || !isCheaper(input, stored)) return undefined;
+  if (stored === undefined || !isGuarded(stored) || !isCheaper(input, stored, today.paths.plans)) return undefined;
   const { route_pattern: pattern, amount, status } = input;
-  const added = { ...stored, id: 'added', pattern, method: input.method, amount, status };
+  const added = { ...stored, id: 'added', pattern, method: input.method, amount, status, planId: null };
   // No other route has a say about this path.
   const covering = new Set([...found.keys, ...found.names].flatMap((key) => today.matcher.findAll(key)));
   const set = { registryId: today.registryId, revision: today.revision, routes: [...covering, added] };
@@ -160,11 +163,18 @@ function isGuarded({ status, writtenBy }: StoredRoute): boolean {
   return status === 'active' && !writtenBy.startsWith('api_key:');
 }
 
-/** A price in another currency counts as cheaper: the rate is not known here. */
-function isCheaper({ status, amount, currency }: RouteInput, route: Route): boolean {
-  if (status === 'paused' || currency !== route.currency) return true;
-  const [asked, charged] = [parsePrice(amount), parsePrice(route.amount)];
+/** A price in another currency counts as cheaper: the rate is not known here. So does a plan that may give more away. */
+function isCheaper({ status, amount, currency }: RouteInput, route: Route, plans: Plans | undefined): boolean {
+  if (status === 'paused' || currency !== route.currency || givesMore(route, plans)) return true;
+  const asked = parsePrice(amount);
+  const charged = plans === undefined ? parsePrice(route.amount) : highestPriceBy(plans)(route);
   return asked === undefined || charged === undefined || comparePrices(asked, charged) < 0;
+}
+
+/** Whether the plan that an SDK's route has, which names none, may give away what that of `route` does not. */
+function givesMore({ planId }: Route, plans: Plans | undefined): boolean {
+  if (planId === null) return false;
+  return plans === undefined || (plans.standard !== undefined && plans.standard !== plans.byId.get(planId));
 }
 
 function readPattern(text: string): Pattern {

@@ -4,6 +4,7 @@ import { type Receiver, findUnpayable } from '../../domain/payment/offer.ts';
 import { fromWire, patchRoute, type Route, type RouteInput, type RoutePatch } from '../../domain/routing/route.ts';
 import { parsePattern } from '../../domain/routing/pattern.ts';
 import { refuseMethod } from '../../domain/routing/method.ts';
+import { findPlan, type Plans } from '../../domain/selling/plan.ts';
 import type { NewRoute, StoredRoute, Writer } from '../store/ports.ts';
 
 export type RouteRules = {
@@ -12,6 +13,8 @@ export type RouteRules = {
   readonly unknownReceiver: () => 'refuse' | 'store';
   /** Methods that a proxy lets in. */
   readonly methods: () => ReadonlySet<string>;
+  /** All plans that a route may name; undefined: they are not known here. */
+  readonly plans?: () => Plans | undefined;
 };
 
 export function keyOf(pattern: string): string {
@@ -26,9 +29,13 @@ export function makeRoute(id: string, input: RouteInput, now: string, writtenBy:
 
 export function findNewFaults(
   route: Route,
-  { methods, receivers, unknownReceiver }: RouteRules,
+  { methods, receivers, unknownReceiver, plans }: RouteRules,
 ): readonly FieldError[] {
-  return [...findUnreceivable(route, methods()), ...findUnpayable(route, receivers(), unknownReceiver())];
+  return [
+    ...findUnreceivable(route, methods()),
+    ...findUnpayable(route, receivers(), unknownReceiver()),
+    ...findUnplanned(route, plans?.()),
+  ];
 }
 
 /** Applies a patch; the result is `route` itself if it changes nothing. */
@@ -45,6 +52,7 @@ export function findChangeFaults(route: Route, changed: Route, rules: RouteRules
   return [
     ...(changed.method === route.method ? [] : findUnreceivable(changed, rules.methods())),
     ...(repaid ? findUnpayable(changed, rules.receivers(), rules.unknownReceiver()) : []),
+    ...(activated || changed.planId !== route.planId ? findUnplanned(changed, rules.plans?.()) : []),
   ];
 }
 
@@ -54,4 +62,13 @@ function findUnreceivable({ method }: Route, allowed: ReadonlySet<string>): read
   return wrong === undefined
     ? []
     : [{ pointer: '/method', detail: `${method} ${wrong}${wrong.endsWith('?') ? '' : '.'}` }];
+}
+
+/** A route whose plan is not known where it is served answers 503 to everybody. */
+function findUnplanned({ planId }: Route, plans: Plans | undefined): readonly FieldError[] {
+  const found = plans === undefined ? undefined : findPlan({ planId }, plans);
+  if (plans === undefined || found === undefined || !('code' in found)) return [];
+  const known = [...plans.byId.keys()].join(', ');
+  const detail = `There is no plan ${planId} here, so that every request would be refused. ${known === '' ? 'None is configured.' : `Configured are ${known}.`}`;
+  return [{ pointer: '/plan_id', detail }];
 }

@@ -69,14 +69,15 @@ function knownRevision(headers: IncomingHttpHeaders): number {
 }
 
 export async function registerRoute(
-  call: EndpointCall<unknown, unknown, RouteInput>,
+  call: EndpointCall<unknown, unknown, Omit<RouteInput, 'plan_id'>>,
   services: Services,
 ): Promise<EndpointOutcome> {
   if (call.ignored.length > 0) {
     const members = call.ignored.slice(0, MAX_LOGGED_NAMES).map((name) => name.slice(0, MAX_LOGGED_LENGTH));
     services.log.warn('members of a registration were ignored', { members, by: describePrincipal(call.principal) });
   }
-  const created = await services.registrations.add(call.body, call.principal, call.headers);
+  const registered = { ...call.body, plan_id: null };
+  const created = await services.registrations.add(registered, call.principal, call.headers);
   if ('code' in created) return fail(created);
   if (created.kind === 'created') {
     logWrite('route registered', { after: created.route }, call.principal, services);
@@ -89,7 +90,8 @@ export async function registerRoute(
 
 export function answerMatch({ query }: EndpointCall<unknown, MatchQuery>, services: Services): EndpointOutcome {
   const { path, method } = query;
-  return jsonResponse(200, matchRoute(services.snapshot(), { method, path, rules: services.matchRules() }));
+  const question = { method, path, rules: services.matchRules(), nowMs: services.clock.now() };
+  return jsonResponse(200, matchRoute(services.snapshot(), question));
 }
 
 export async function streamEvents(

@@ -19,6 +19,7 @@ import {
 } from '../../domain/payment/charge-fields.ts';
 import { historyOf, type ChargeHistoryEntry } from '../../domain/payment/charge-history.ts';
 import type { ChargeChange, ListedCharge } from '../../domain/payment/reports.ts';
+import type { ChargeEventType } from '../../domain/webhooks/event-types.ts';
 import type { StoredCharge, Change, Entry, InsertResult, UpdateResult } from '../../domain/payment/ledger.ts';
 import { leavesToOwner } from '../../domain/payment/transition.ts';
 import { auditValues, type AuditValues } from './audit-values.ts';
@@ -238,6 +239,8 @@ export type RowChange = {
   readonly dropsAnswer: boolean;
   /** Money that moved with this change. */
   readonly settled: SumFacts | null;
+  /** Type of the event that webhooks tell of it. */
+  readonly tells: ChargeEventType | null;
   /** Entry of the audit log that goes with it. */
   readonly audit: AuditValues | null;
 };
@@ -279,8 +282,15 @@ export function toRowChange(change: Change, now: number): RowChange {
     ...(before.credential === after.credential ? {} : { credential: after.credential }),
     dropsAnswer: before.answer !== null && after.answer === null,
     settled: before.settledAt === null && after.settledAt !== null ? settledOf(after) : null,
+    tells: eventOf(before, after),
     audit: entry === undefined ? null : auditValues(entry),
   };
+}
+
+/** A charge that is settling tells of itself once: when its end is unknown for the first time. */
+function eventOf(before: Charge, after: Charge): ChargeEventType | null {
+  if (after.state === 'settling') return before.attempts === 0 && after.attempts > 0 ? 'charge.unknown' : null;
+  return before.state === after.state ? null : `charge.${after.state}`;
 }
 
 function roomFor({ payment: { network, payer } }: Charge, options: ClaimOptions, now: number): Room {

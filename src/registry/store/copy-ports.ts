@@ -14,7 +14,11 @@ export type CopiedTable =
   | 'charge_totals'
   | 'request_totals'
   | 'overhead_totals'
-  | 'totals_sources';
+  | 'totals_sources'
+  | 'webhook_endpoints'
+  | 'webhook_wants'
+  | 'webhook_events'
+  | 'webhook_deliveries';
 export type CopyValue = string | number | null | Uint8Array;
 export type CopyRow = readonly CopyValue[];
 

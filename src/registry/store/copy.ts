@@ -25,7 +25,7 @@ export const COPIED = {
   api_keys: ['id', 'name', 'digest', 'scopes', 'created_at', 'created_by', 'revoked_at'],
   api_key_uses: ['holder', 'used_at'],
   audit: ['n', ...AUDIT_COLUMNS],
-  charges: ['seq', 'version', ...ALL, 'credential'],
+  charges: ['seq', 'version', ...ALL, 'credential', 'event_sequence'],
   charge_answers: ['seq', 'status', 'headers', 'body'],
   charge_counts: ['state', 'charges'],
   charge_sums: ['hour', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],
@@ -33,6 +33,27 @@ export const COPIED = {
   request_totals: ['step', 'start', 'route_id', ...REQUEST_OUTCOMES],
   overhead_totals: ['step', 'start', 'bucket', 'requests'],
   totals_sources: ['source', 'seq', 'first_at', 'last_at', 'lost', 'status'],
+  webhook_endpoints: [
+    ...['id', 'seen_at', 'forgotten_at', 'disabled_at', 'enabled_at', 'failing_since', 'rest_until', 'hurried_at'],
+    ...['last_success_at', 'last_error'],
+  ],
+  webhook_wants: ['type', 'endpoint_id'],
+  webhook_events: ['n', 'id', 'type', 'at', 'subject', 'sequence', 'content'],
+  webhook_deliveries: [
+    ...[
+      'endpoint_id',
+      'n',
+      'subject',
+      'at',
+      'state',
+      'attempts',
+      'due_at',
+      'resume_at',
+      'tried_at',
+      'closed_at',
+      'tries',
+    ],
+  ],
 } as const satisfies Readonly<Record<CopiedTable, readonly string[]>>;
 
 /** Tables that stay behind: people sign in again where the copy is served, and streams of charges begin anew. */

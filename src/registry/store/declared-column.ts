@@ -14,6 +14,8 @@ const declaredSchema = z.object({
   status: z.enum(['active', 'paused']),
   allow_anonymous: z.boolean(),
   receiver_config_id: nullable,
+  // What was written before there were plans names none.
+  plan_id: nullable.default(null),
 }) satisfies z.ZodType<DeclaredRoute>;
 
 export function readDeclared(row: Row): DeclaredRoute | null {

@@ -5,6 +5,7 @@ import type { Scope } from '../../domain/scope.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import { LedgerUnavailable, type ChargeKeeping, type ChargeStore } from '../../domain/payment/ledger.ts';
 import type { TotalsStore } from '../../domain/totals/totals-store.ts';
+import type { WebhookStore } from '../../domain/webhooks/webhook-store.ts';
 import type { Route, RouteWire } from '../../domain/routing/route.ts';
 import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
@@ -115,6 +116,8 @@ export type ChargesStore = ChargeStore &
     readonly endRun: (run: string) => Promise<void>;
     /** Sums beside the charges. */
     readonly totals: TotalsStore;
+    /** Events on their way to endpoints. */
+    readonly webhooks: WebhookStore;
     /** Load of this process on a store that others share; undefined if there are none. */
     readonly load?: () => StoreLoad;
   };

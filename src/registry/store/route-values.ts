@@ -92,7 +92,8 @@ export function readHistory(row: Row): RouteChange {
 }
 
 function readWire(json: string | null): RouteWire | null {
-  return json === null ? null : routeWire.parse(JSON.parse(json));
+  // What was written before there were plans names none.
+  return json === null ? null : routeWire.parse({ plan_id: null, ...JSON.parse(json) });
 }
 
 function writerOf(written: string): Writer {

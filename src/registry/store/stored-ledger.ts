@@ -8,7 +8,7 @@ export type StoredLedger = Ledger & ChargeReports & Pick<ChargesStore, 'check' |
 
 /** Makes the ledger over `store`. It takes a payer or a transaction in any spelling. */
 export function ledgerOf(
-  store: Omit<ChargesStore, 'prune' | 'load' | 'totals'>,
+  store: Omit<ChargesStore, 'prune' | 'load' | 'totals' | 'webhooks'>,
   spelling: Spelling,
   observe?: ObserveLeases,
 ): StoredLedger {

@@ -2,6 +2,7 @@
 import { explainMatch } from '../../domain/explanation.ts';
 import type { MatchQuery } from '../../domain/routing/match-query.ts';
 import { PROBLEMS } from '../../domain/problem.ts';
+import { describeSale } from '../../domain/selling/plan-words.ts';
 import { jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
 import type { TrialAnswer } from './trial.ts';
@@ -10,8 +11,8 @@ import type { TryBody } from './try-schemas.ts';
 export function tryRequest({ query }: EndpointCall<unknown, MatchQuery>, services: Services): EndpointOutcome {
   const method = query.method.toUpperCase();
   const trial = services.trial();
-  const question = { method, path: query.path, rules: services.matchRules() };
-  const { answer, path, verdict, considered } = explainMatch(services.snapshot(), {
+  const question = { method, path: query.path, rules: services.matchRules(), nowMs: services.clock.now() };
+  const { answer, path, verdict, considered, sale } = explainMatch(services.snapshot(), {
     ...question,
     ...(trial === undefined ? {} : { offer: trial.offer }),
   });
@@ -26,6 +27,7 @@ export function tryRequest({ query }: EndpointCall<unknown, MatchQuery>, service
     because: considered.map(({ route: each, because: why }) => ({
       ...{ route_id: each.id, route_pattern: each.pattern, method: each.method, wins: each.id === route?.id, why },
     })),
+    plan: sale ? { id: sale.plan.id, decides: describeSale(sale, question.nowMs) } : null,
     answer: written ? view(written) : null,
     reason: payment_required && !refused && trial === undefined ? NO_PROXY : null,
     curl: trial === undefined ? null : `curl -i -X ${method} ${quoted(trial.origin + query.path)}`,

@@ -13,6 +13,7 @@ export const tryBody = z.object({
   because: z.array(
     z.object({ route_id: z.uuid(), route_pattern: z.string(), method: z.string(), wins: z.boolean(), why: z.string() }),
   ),
+  plan: z.object({ id: z.string(), decides: z.string() }).nullable(),
   answer: z
     .object({
       status: z.int(),

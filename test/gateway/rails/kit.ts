@@ -76,7 +76,7 @@ export function makeRail(overrides: Partial<FacilitatorDeps> = {}): RailKit {
     services: servicesOf,
     authorize: createAuthorize(systemClock, createRandom()),
     log: createLog('debug', (line) => lines.push(line), Date.now),
-    observe: (operation, result) => calls.push(`${operation}:${result}`),
+    observe: ({ operation, result }) => calls.push(`${operation}:${result}`),
     ...overrides,
   });
   return { rail, lines, calls };

@@ -332,7 +332,10 @@ describe('strangers', () => {
     const [mine, theirs] = [await begin(), await begin()];
     const stolen = new URL(await signInAt(provider, theirs.authorizeUrl, 'ann'));
     stolen.searchParams.set('state', new URL(mine.authorizeUrl).searchParams.get('state') ?? '');
+    kit.logs.length = 0;
     expect(errorOf(await back(stolen.href, mine.cookie))).toBe(failed('refused'));
+    // The provider itself says no, before any nonce is looked at.
+    expect(kit.logs.join('')).toContain('the provider answered invalid_grant');
   });
 
   test('attack: an answer that names another issuer, or none where the provider says it names itself, is refused (mix-up)', async () => {

@@ -506,7 +506,7 @@ describe('the document', () => {
     expect([RouteRegistration?.additionalProperties, RouteCreation?.additionalProperties]).toEqual([undefined, false]);
     expect([RoutePatch?.required, RoutePatch?.additionalProperties]).toEqual([undefined, false]);
     expect(Object.keys(RoutePatch?.properties ?? {})).not.toContain('source');
-    expect(Route?.required?.length).toBe(13);
+    expect(Route?.required?.length).toBe(14);
     const limit = operationOf({ method: 'GET', path: LIST }).parameters.find(({ name }) => name === 'limit');
     expect(limit).toMatchObject({
       required: false,

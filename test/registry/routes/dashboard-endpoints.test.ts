@@ -44,11 +44,11 @@ const FIELDS = [
     'allow_anonymous',
     'source',
   ],
-  ...['receiver_config_id', 'created_at', 'updated_at'],
+  ...['receiver_config_id', 'plan_id', 'created_at', 'updated_at'],
 ];
 
 describe('POST', () => {
-  test('behaviour: POST makes a route with all eleven fields, its defaults, a Location and an ETag', async () => {
+  test('behaviour: POST makes a route with all twelve fields, its defaults, a Location and an ETag', async () => {
     const reply = await kit.dashboard('POST', LIST, {
       body: body({ method: 'get', amount: '0.100', currency: 'usdc' }),
     });

@@ -9,7 +9,7 @@ import { FULL_FOLDING } from '../../../src/domain/routing/profile.ts';
 import type { Route } from '../../../src/domain/routing/route.ts';
 import { compileSnapshot, type Snapshot } from '../../../src/domain/routing/snapshot.ts';
 import { findLowered } from '../../../src/registry/routes/price-guard.ts';
-import { registerBody } from '../../../src/registry/http/schemas.ts';
+import { createBody } from '../../../src/registry/http/schemas.ts';
 import type { StoredRoute } from '../../../src/registry/store/ports.ts';
 import { route } from '../../cases/routes.ts';
 import { declared, LIST, REGISTER, startRegistry, type Kit } from '../kit.ts';
@@ -185,7 +185,7 @@ function judge(
     return stored?.status === 'active' && stored.writtenBy !== 'api_key:k' && is === added && cheaper(added, stored);
   };
   const { pattern: route_pattern, method, amount, status } = wanted;
-  const found = findLowered(registerBody.parse({ route_pattern, method, amount, status }), {
+  const found = findLowered(createBody.parse({ route_pattern, method, amount, status }), {
     routes: { get: (id) => byId.get(id), all: () => routes },
     snapshot: () => before,
     methods: () => allowedMethods(),

@@ -5,12 +5,11 @@ import type { CreateResult, Creation, Routes } from '../../../src/registry/route
 import type { Principal } from '../../../src/registry/auth/credentials.ts';
 import { createRegistrations, type Registrations } from '../../../src/registry/routes/registrations.ts';
 import type { RouteInput } from '../../../src/domain/routing/route.ts';
-import { registerBody } from '../../../src/registry/http/schemas.ts';
+import { createBody } from '../../../src/registry/http/schemas.ts';
 
 const WRITE_MS = 7;
 const KEY: Principal = { kind: 'api_key', id: undefined, name: 'a', scopes: ['sdk'], digest: Buffer.alloc(32, 1) };
-const input = (pattern: string): RouteInput =>
-  registerBody.parse({ route_pattern: pattern, method: 'GET', amount: '1' });
+const input = (pattern: string): RouteInput => createBody.parse({ route_pattern: pattern, method: 'GET', amount: '1' });
 
 type Kit = {
   readonly registrations: Registrations;

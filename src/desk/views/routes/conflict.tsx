@@ -54,7 +54,7 @@ export function Conflict({ theirs, mine, onTake, onKeep }: ConflictProps) {
 export const FIELD_WORDS: Readonly<Record<string, string>> = {
   ...{ route_pattern: 'Pattern', method: 'Method', amount: 'Price', currency: 'Currency', name: 'Name' },
   ...{ description: 'Description', status: 'Status', allow_anonymous: 'Without a customer id' },
-  ...{ receiver_config_id: 'Receiver', source: 'Source' },
+  ...{ receiver_config_id: 'Receiver', plan_id: 'Plan', source: 'Source' },
 };
 
 export function wordOf(value: unknown): string {

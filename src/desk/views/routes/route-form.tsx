@@ -11,13 +11,14 @@ export type RouteValues = {
   readonly description: string;
   readonly allow_anonymous: boolean;
   readonly receiver_config_id: string;
+  readonly plan_id: string;
 };
 
 export type RouteFaults = Readonly<Record<string, string | null>>;
 
 export const NEW_ROUTE: RouteValues = {
   ...{ method: 'GET', route_pattern: '', amount: '', currency: 'USDC', name: '', description: '' },
-  ...{ allow_anonymous: true, receiver_config_id: '' },
+  ...{ allow_anonymous: true, receiver_config_id: '', plan_id: '' },
 };
 
 export function valuesOf(route: RouteView): RouteValues {
@@ -25,6 +26,7 @@ export function valuesOf(route: RouteView): RouteValues {
     ...{ method: route.method, route_pattern: route.route_pattern, amount: route.amount, currency: route.currency },
     ...{ name: route.name ?? '', description: route.description ?? '', allow_anonymous: route.allow_anonymous },
     receiver_config_id: route.receiver_config_id ?? '',
+    plan_id: route.plan_id ?? '',
   };
 }
 
@@ -39,6 +41,7 @@ export function bodyOf(values: RouteValues): Record<string, string | boolean | n
       description: text(values.description),
     },
     ...{ allow_anonymous: values.allow_anonymous, receiver_config_id: text(values.receiver_config_id) },
+    plan_id: text(values.plan_id),
   };
 }
 
@@ -88,7 +91,7 @@ export function WhichRequests({ values, faults, onChange }: RouteFieldsProps) {
 }
 
 export function WhatItCosts({ values, faults, onChange }: RouteFieldsProps) {
-  const text = (name: 'amount' | 'currency' | 'name' | 'description' | 'receiver_config_id') => ({
+  const text = (name: 'amount' | 'currency' | 'name' | 'description' | 'receiver_config_id' | 'plan_id') => ({
     value: values[name],
     autoComplete: 'off',
     onInput: (event: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) =>
@@ -109,6 +112,9 @@ export function WhatItCosts({ values, faults, onChange }: RouteFieldsProps) {
         {(attributes) => (
           <input {...attributes} spellcheck={false} placeholder="default" {...text('receiver_config_id')} />
         )}
+      </Field>
+      <Field label="Plan" optional fault={faults['plan_id']} hint="The id of a plan of the proxy's configuration.">
+        {(attributes) => <input {...attributes} spellcheck={false} maxLength={64} {...text('plan_id')} />}
       </Field>
       <div class="whole">
         <Field label="Description" optional fault={faults['description']} hint="Payers read it in the 402.">

@@ -31,6 +31,8 @@ export type FacilitatorStanding = {
 
 export type FacilitatorDeps = {
   readonly fetch: Fetch;
+  /** Calls nodes, if not `fetch` does. */
+  readonly chainFetch?: Fetch | undefined;
   readonly schedule: Schedule;
   readonly clock: Clock;
   readonly log: Log;
@@ -38,18 +40,28 @@ export type FacilitatorDeps = {
   /** Services of a way, as configured now. */
   readonly services: (way: Way) => WayServices | undefined;
   /** Hears of a call that was made, or skipped because the facilitator is left alone or busy. */
-  readonly observe: (operation: Operation, result: CallResult, durationMs: number) => void;
+  readonly observe: (ended: EndedCall) => void;
+};
+
+/** How a call of a facilitator ended. */
+export type EndedCall = {
+  /** Host of the facilitator. */
+  readonly facilitator: string;
+  readonly operation: Operation;
+  readonly result: CallResult;
+  readonly durationMs: number;
 };
 
 export type CallResult = 'ok' | 'refused' | CallRejection['reason'] | 'unknown' | 'nonsense' | 'failed' | 'skipped';
 
-/** Observes calls in a histogram, by operation and result. */
+/** Observes calls in a histogram, by operation, result and the facilitator's host. */
 export function observeFacilitators(metrics: Metrics): FacilitatorDeps['observe'] {
   const calls = metrics.duration('facilitator_duration_seconds', 'Calls to facilitators, by their end.', [
     'operation',
     'result',
+    'facilitator',
   ]);
-  return (operation, result, durationMs) => calls(operation, result)(durationMs / 1000);
+  return ({ operation, result, facilitator, durationMs }) => calls(operation, result, facilitator)(durationMs / 1000);
 }
 
 type SkippedCall = { readonly kind: 'skipped'; readonly why: string };
@@ -177,8 +189,8 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
     result: CallResult,
     why = '',
   ): string => {
-    observe(operation, result, clock.monotonic() - since);
     const { named } = stateOf(facilitator);
+    observe({ facilitator: named.facilitator, operation, result, durationMs: clock.monotonic() - since });
     if (result !== 'ok' && result !== 'refused') log.warn('facilitator', { ...named, operation, result, why });
     return `${named.facilitator}: ${why}`;
   };

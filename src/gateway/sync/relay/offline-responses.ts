@@ -64,7 +64,7 @@ export function createOfflineResponses({ apiKey, lastGood, snapshot, rules, cloc
   const match = async (query: string, current: Snapshot): Promise<OwnResponse> => {
     const question = readMatchQuery(query);
     if ('code' in question) return renderProblem(question);
-    const body = JSON.stringify(matchRoute(current, { ...question, rules: rules() }));
+    const body = JSON.stringify(matchRoute(current, { ...question, rules: rules(), nowMs: clock.now() }));
     return { status: 200, headers: ['Content-Type', 'application/json', 'Cache-Control', 'no-store'], body };
   };
 

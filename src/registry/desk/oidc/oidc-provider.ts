@@ -87,6 +87,7 @@ export function createOidcProvider(settings: OidcSettings, { fetch, clock, callM
       }
     };
     const { response, tokens } = await redeem();
+    // Takes asymmetric algorithms alone: a secret that two share proves nothing.
     await oauth.validateApplicationLevelSignature(server, response, options);
     const claims = oauth.getValidatedIdTokenClaims(tokens);
     if (claims === undefined) throw new Error('the token endpoint sent no ID token');

@@ -1,9 +1,8 @@
 // What an OpenID provider publishes about itself, read once and kept for ten minutes. Only endpoints to which nobody in between
-// can listen are used, and only algorithms whose keys the provider publishes: a shared secret proves nothing to a third party.
+// can listen are used.
 import type { AuthorizationServer } from 'oauth4webapi';
 import { isLoopback } from '../../../host/nearby.ts';
 import { messageOf } from '../../../host/error-message.ts';
-import { ASYMMETRIC } from '../../auth/key-algorithms.ts';
 import { ProviderAway, ProviderUnusable } from './provider-fetch.ts';
 
 const FRESH_MS = 10 * 60_000;
@@ -57,16 +56,8 @@ function withUsable(server: AuthorizationServer, isPlain: boolean): Authorizatio
     const url = server[name];
     if (url === undefined || !isUsable(url, isPlain)) throw new Error(`it has no ${name} that is https`);
   }
-  const {
-    userinfo_endpoint: userInfo,
-    id_token_signing_alg_values_supported: algorithms = ['RS256'],
-    ...rest
-  } = server;
-  return {
-    ...rest,
-    id_token_signing_alg_values_supported: algorithms.filter((name) => ASYMMETRIC.includes(name)),
-    ...(userInfo !== undefined && isUsable(userInfo, isPlain) ? { userinfo_endpoint: userInfo } : {}),
-  };
+  const { userinfo_endpoint: userInfo, ...rest } = server;
+  return userInfo !== undefined && isUsable(userInfo, isPlain) ? server : rest;
 }
 
 function isUsable(url: string, isPlain: boolean): boolean {

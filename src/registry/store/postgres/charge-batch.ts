@@ -162,6 +162,7 @@ function kindOf(change: RowChange, kept: KeptAnswer | undefined): ChangeKindOfRo
     setsCredential: change.credential !== undefined,
     setsAnswer: kept !== undefined || change.dropsAnswer,
     isSettled: change.settled !== null,
+    tells: change.tells,
     isAudited: change.audit !== null,
   };
 }

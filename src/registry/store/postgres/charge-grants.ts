@@ -6,6 +6,7 @@ const CHARGE_TABLES = [
   ...['charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_totals', 'charge_work'],
   ...['request_totals', 'overhead_totals', 'totals_sources'],
   ...['charge_changes', 'charge_watch'],
+  ...['webhook_endpoints', 'webhook_wants', 'webhook_events', 'webhook_deliveries'],
 ];
 const MAX_NAME_BYTES = 63;
 /** A grant to one of these names goes to all users or to none, also in quotes. */

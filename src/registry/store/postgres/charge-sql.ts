@@ -4,9 +4,11 @@ import { NO_DEADLINE_MS } from '../../../domain/payment/charge.ts';
 import { CHARGE_ROWS, type ChargeRow } from '../../../domain/payment/charge-fields.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChargeState } from '../../../domain/payment/charge.ts';
+import type { ChargeEventType } from '../../../domain/webhooks/event-types.ts';
 import { AUDIT_COLUMNS } from '../audit-values.ts';
 import { ALL, DIGESTS, UNLISTED } from '../charge-values.ts';
 import type { Statement } from './connection.ts';
+import { isWanted, queueing } from './webhook-outbox.ts';
 
 export type ChargeSql = ReturnType<typeof createChargeSql>;
 
@@ -21,6 +23,7 @@ export type ChangeKindOfRow = {
   readonly setsCredential: boolean;
   readonly setsAnswer: boolean;
   readonly isSettled: boolean;
+  readonly tells: ChargeEventType | null;
   readonly isAudited: boolean;
 };
 
@@ -144,6 +147,29 @@ function counting(schema: string, moves: string): string {
     ON CONFLICT (state, shard) DO UPDATE SET charges = t.charges + excluded.charges`;
 }
 
+/** Columns of a charge that an event holds. */
+const TOLD = ALL.filter((name) => !UNLISTED.has(name));
+/** Columns of the charge `of` that `TOLD_JSON` reads. */
+const toldColumns = (of: string): string =>
+  `${of}.seq, ${of}.event_sequence, ${TOLD.map((name) => `${of}.${name}`).join(', ')}, (${of}.answer_status IS NOT NULL)::int AS has_answer`;
+/** The columns of the charge `x` as lists read them, in JSON: `readListed` reads it. An amount may be no number of JSON. */
+const TOLD_JSON = `(SELECT row_to_json(r) FROM (SELECT x.seq, ${TOLD.map((name) =>
+  DIGESTS.has(name)
+    ? `encode(x.${name}, 'hex') AS ${name}`
+    : `x.${name}${TYPES.get(name) === 'numeric' ? '::text' : ''} AS ${name}`,
+).join(', ')}, x.has_answer) AS r)::text`;
+
+/** Writes the event `type` of the charges that `from` has, with a delivery for each endpoint that wants it. */
+function hooking(schema: string, type: ChargeEventType, from: string): string {
+  const values = `'${type}', x.updated_at, x.id, x.event_sequence, ${TOLD_JSON}`;
+  return queueing(schema, `SELECT ${values} FROM ${from} AS x WHERE ${isWanted(schema, `'${type}'`)}`);
+}
+
+/** Counts one more event of a charge if an endpoint wants it. */
+function oneMore(schema: string, type: ChargeEventType): string {
+  return `${isWanted(schema, `'${type}'`)}::int`;
+}
+
 /** Writes changes of state down while somebody watches. Binds the time at `$1`. */
 function telling(schema: string, values: string, from: string): string {
   return `INSERT INTO ${schema}.charge_changes (charge_id, state, at) SELECT ${values}, $1::int8 FROM ${from}
@@ -164,14 +190,20 @@ function insertSql(schema: string): string {
         AND k.network = v.network AND k.asset = v.asset)
       AND NOT EXISTS (SELECT 1 FROM ${schema}.charges AS k WHERE k.id = v.id)
   ), made AS (
-    INSERT INTO ${schema}.charges (${targets.join(', ')}) SELECT ${targets.map(written).join(', ')} FROM fresh AS v
+    INSERT INTO ${schema}.charges AS c (${targets.join(', ')}, event_sequence)
+    SELECT ${targets.map(written).join(', ')}, ${oneMore(schema, 'charge.claimed')} FROM fresh AS v
     WHERE v.place + ${unsettled(schema, 'v')} <= v.room
     ORDER BY v.payer, v.unique_key, v.network, v.asset
-    ON CONFLICT DO NOTHING RETURNING id, state
+    ON CONFLICT DO NOTHING RETURNING ${toldColumns('c')}
   ), counted AS (${counting(schema, 'SELECT state, count(*) FROM made GROUP BY state')}),
-  told AS (${telling(schema, 'made.id, made.state', 'made')})
+  told AS (${telling(schema, 'made.id, made.state', 'made')}),
+  ${hooking(schema, 'charge.claimed', 'made')}
   SELECT id FROM made`;
 }
+
+/** Columns of a changed charge that counts and sums are made of. */
+const SUMMED =
+  'c.id, c.seq, c.route_id, c.price_currency, c.network, c.asset, c.asset_decimals, c.amount, c.settled_at';
 
 /**
  * Binds the time, the shard, the shift of the clock, and until when nothing is taken from an owner. Then for each
@@ -196,7 +228,11 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
   ];
   const sets = [...(kind.setsCredential ? ['credential'] : []), ...answer, ...changed];
   const parts = [
-    `done AS (UPDATE ${schema}.charges AS c SET ${['version = c.version + 1', ...sets.map((name) => `${name} = ${written(name)}`)].join(', ')}
+    `done AS (UPDATE ${schema}.charges AS c SET ${[
+      'version = c.version + 1',
+      ...(kind.tells === null ? [] : [`event_sequence = c.event_sequence + ${oneMore(schema, kind.tells)}`]),
+      ...sets.map((name) => `${name} = ${written(name)}`),
+    ].join(', ')}
       FROM ${rowsOf(columns, 5)} WHERE c.id = v.of_id AND c.version = v.of_version
       ${
         kind.isOwner
@@ -206,7 +242,7 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
       }
       ${kind.hasRoom ? `AND ${unsettled(schema, 'v')} < v.room` : ''}
       AND $4::int8 IS NOT NULL AND $3::int8 IS NOT NULL AND $1::int8 IS NOT NULL
-      RETURNING v.n, c.id, c.seq, c.route_id, c.price_currency, c.network, c.asset, c.asset_decimals, c.amount, c.settled_at
+      RETURNING v.n, ${kind.tells === null ? SUMMED : toldColumns('c')}
         ${audited.map((name) => `, v.${name}`).join('')})`,
   ];
   if (kind.isAudited)
@@ -224,6 +260,7 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
     if (kind.before === 'settled')
       parts.push(`over AS (DELETE FROM ${schema}.charges_undelivered WHERE seq IN (SELECT seq FROM done))`);
   } else parts.push('shard AS (SELECT $2::int2)');
+  if (kind.tells !== null) parts.push(hooking(schema, kind.tells, 'done'));
   if (kind.isSettled)
     parts.push(
       `summed AS (INSERT INTO ${schema}.charge_sums AS t

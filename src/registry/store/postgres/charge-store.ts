@@ -28,6 +28,7 @@ import { createReports } from './charge-reports.ts';
 import { createChargeSql } from './charge-sql.ts';
 import { isRefusal, messageOf, type Statement } from './connection.ts';
 import { createTotals } from './request-totals.ts';
+import { createWebhooks } from './webhook-store.ts';
 import type { Links } from './links.ts';
 import { timedClaim } from './call-timing.ts';
 
@@ -140,6 +141,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       writers.use((session) => watchChanges(session, { schema: links.schema, settings: links.settings(), now: now() })),
     ...createReports(sql, readers, now),
     totals: createTotals({ sql, use: writers.use, ask: readers.ask, now, settings: links.settings }),
+    webhooks: createWebhooks({ sql, use: writers.use, ask: readers.once, now, settings: links.settings }),
     load: () => ({ ...links.connections(), waiting: writers.waiting() }),
     close: async () => {
       await writers.close();

@@ -84,6 +84,7 @@ function createSession(session: Session, schema: string, random: Random): CopySe
       await session.simple(
         `INSERT INTO ${schema}.charges_undelivered (seq) SELECT seq FROM ${schema}.charges WHERE state = 'settled';
          ALTER TABLE ${schema}.charges ALTER COLUMN seq RESTART WITH ${nextSeq};
+         SELECT setval(pg_get_serial_sequence('${schema}.webhook_events', 'n'), (SELECT coalesce(max(n), 0) + 1 FROM ${schema}.webhook_events), false);
          SELECT setval(pg_get_serial_sequence('${schema}.audit', 'n'), (SELECT coalesce(max(n), 0) + 1 FROM ${schema}.audit), false)`,
       );
     },
@@ -105,6 +106,7 @@ function createSession(session: Session, schema: string, random: Random): CopySe
 const FILLED = [
   ...['routes', 'changes', 'api_keys', 'charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_work'],
   ...['charge_totals', 'request_totals', 'overhead_totals', 'totals_sources', 'audit'],
+  ...['webhook_endpoints', 'webhook_wants', 'webhook_events', 'webhook_deliveries'],
 ] as const;
 
 type Target = {
@@ -163,6 +165,10 @@ const TARGETS: Readonly<Record<CopiedTable, Target>> = {
   request_totals: plainly('request_totals', 'ORDER BY step, start, route_id'),
   overhead_totals: plainly('overhead_totals', 'ORDER BY step, start, bucket'),
   totals_sources: plainly('totals_sources', 'ORDER BY source'),
+  webhook_endpoints: plainly('webhook_endpoints', 'ORDER BY id'),
+  webhook_wants: plainly('webhook_wants', 'ORDER BY type, endpoint_id'),
+  webhook_events: plainly('webhook_events', 'ORDER BY n'),
+  webhook_deliveries: plainly('webhook_deliveries', 'ORDER BY endpoint_id, n'),
 };
 
 /** Binds rows as JSON, whose members are named as columns: their types are the table's own. */

@@ -18,6 +18,7 @@ import { auditOfRoute } from '../audit-entries.ts';
 import { addAudit } from './audit-insert.ts';
 import { plain } from './charge-batch.ts';
 import { PostgresRefusal, type Answer, type Session } from './connection.ts';
+import { isWanted, queueing } from './webhook-outbox.ts';
 
 const COLUMNS = ROUTE_COLUMNS.join(', ');
 
@@ -86,7 +87,11 @@ async function writeOne(
       said,
     ];
     await run(sql.append, change);
-    await Promise.all([run(sql.trim, [head.revision - changesKept]), audited(recorded)]);
+    await Promise.all([
+      run(sql.trim, [head.revision - changesKept]),
+      run(sql.tell, [`route.${kind}`, Date.parse(at), route.id, routeJson(after ?? before)]),
+      audited(recorded),
+    ]);
     return { kind: 'written', revision: head.revision };
   };
   switch (write.kind) {
@@ -158,6 +163,7 @@ export function createRouteSql(schema: string) {
     append: `INSERT INTO ${schema}.changes (revision, stamp, kind, route_id, seq, at, written_by, before, after, declared)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     trim: `DELETE FROM ${schema}.changes WHERE revision <= $1`,
+    tell: `WITH ${queueing(schema, `SELECT $1::text, $2::int8, $3::text, 0, $4::text WHERE ${isWanted(schema, '$1')}`)} SELECT 1`,
     stampOf: `SELECT stamp FROM ${schema}.changes WHERE revision = $1`,
     oldest: `SELECT min(revision) AS revision FROM ${schema}.changes`,
     after: `SELECT revision, stamp, kind, seq, written_by, before, after, declared FROM ${schema}.changes

@@ -112,6 +112,18 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
       sources: async () => (await reading()).call('totalsSources'),
       prune: (before) => writer.call('pruneTotals', before),
     },
+    webhooks: {
+      now,
+      declare: (endpoints, forgetBefore) => writer.call('declareWebhooks', endpoints, forgetBefore, now()),
+      tell: (event) => writer.call('tellWebhooks', event, now()),
+      turn: (turn) => writer.call('takeTurn', turn, now()),
+      resign: async () => undefined,
+      endpoints: async () => (await reading()).call('webhookEndpoints'),
+      deliveries: async (query) => (await reading()).call('webhookDeliveries', query),
+      enable: (id) => writer.call('enableWebhook', id, now()),
+      retry: (id, eventId) => writer.call('retryDelivery', id, eventId, now()),
+      prune: () => writer.call('pruneDeliveries', now()),
+    },
     close: async () => {
       closing = true;
       await Promise.all([writer.close(), reader?.close()]);

@@ -19,6 +19,7 @@ import { createChargeReads } from './charge-reports.ts';
 import { createChargeWrites, type ChargeWrites } from './charge-writes.ts';
 import { isBusy, isConstraint, isStoreFailure, openDatabase } from './database.ts';
 import { createTotalsReads, createTotalsWrites } from './request-totals.ts';
+import { createWebhookReads } from './webhook-rows.ts';
 
 type OpenDatabase = {
   readonly db: DatabaseSync;
@@ -55,7 +56,10 @@ function run(options: WorkerOptions, send: (message: ThreadReply) => void): (mes
       db,
       begin,
       commit,
-      calls: { ...writes, ...createChargeReads(db), ...createTotalsWrites(db), ...createTotalsReads(db) },
+      calls: {
+        ...{ ...writes, ...createChargeReads(db), ...createWebhookReads(db) },
+        ...{ ...createTotalsWrites(db), ...createTotalsReads(db) },
+      },
       writes,
       files: filesOf(options.file),
     };

@@ -18,12 +18,14 @@ import { INSERT, SELECT_BY_ID, SELECT_BY_PAYMENT, updateOf } from './charge-rows
 import { createPrune, type ChargePruner } from './charge-prune.ts';
 import { createChangeWrites } from './charge-changes.ts';
 import { createTotals } from './charge-totals.ts';
+import { createOutbox } from './webhook-outbox.ts';
+import { createWebhookWrites, type WebhookWrites } from './webhook-rows.ts';
 import { createAuditInsert } from './audit-insert.ts';
 import { isConstraint } from './database.ts';
 import { integer, text, type Row } from '../rows.ts';
 
 /** Synchronous; `now` is the ledger's clock at the call. */
-export type ChargeWrites = {
+export type ChargeWrites = WebhookWrites & {
   readonly find: (by: ChargeName) => StoredCharge | undefined;
   /** Inserts a charge; undefined: it was done. */
   readonly insert: (insert: RowInsert) => InsertRefusal | undefined;
@@ -86,15 +88,9 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
 
   const totals = createTotals(db);
   const changes = createChangeWrites(db);
+  const outbox = createOutbox(db);
+  const updating = createUpdates(db);
   const addAudit = createAuditInsert(db);
-  // Statements for each kind of change, by the columns that it touches: no more than there are events.
-  const updates = new Map<string, StatementSync>();
-  const updating = (columns: readonly number[], withLease: boolean): StatementSync => {
-    const name = `${columns.join(' ')} ${withLease}`;
-    let statement = updates.get(name);
-    if (statement === undefined) updates.set(name, (statement = db.prepare(updateOf(columns, withLease))));
-    return statement;
-  };
 
   const update = (change: RowChange, kept?: KeptAnswer): UpdateRefusal | undefined => {
     const { id, version, leaseUntil, room, before, after, columns, values, credential, settled } = change;
@@ -124,6 +120,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     }
     totals.moved(before, after);
     changes.moved(id, before, after);
+    outbox.charge(id, change.tells);
     if (settled !== null) totals.settled(settled);
     if (change.audit !== null) addAudit(change.audit);
     return undefined;
@@ -140,6 +137,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
           sql.keepCredential.run(seq, credential);
           totals.moved(undefined, state);
           changes.moved(id, undefined, state);
+          outbox.charge(id, 'charge.claimed');
           return undefined;
         } catch (error) {
           if (!isConstraint(error)) throw error;
@@ -162,6 +160,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     ...createLeases(db),
     prune: createPrune(db, totals, { find, update }),
     watchChanges: changes.watch,
+    ...createWebhookWrites(db, outbox),
     finish: (now) => {
       totals.write();
       changes.write(now);
@@ -169,7 +168,19 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     begin: () => {
       totals.clear();
       changes.clear();
+      outbox.begin();
     },
+  };
+}
+
+/** Statements for each kind of change, by the columns that it touches: no more than there are events. */
+function createUpdates(db: DatabaseSync): (columns: readonly number[], withLease: boolean) => StatementSync {
+  const updates = new Map<string, StatementSync>();
+  return (columns, withLease) => {
+    const name = `${columns.join(' ')} ${withLease}`;
+    let statement = updates.get(name);
+    if (statement === undefined) updates.set(name, (statement = db.prepare(updateOf(columns, withLease))));
+    return statement;
   };
 }
 

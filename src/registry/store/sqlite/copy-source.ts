@@ -95,4 +95,8 @@ const FROM: Readonly<Record<CopiedTable, string>> = {
   request_totals: 'request_totals ORDER BY step, start, route_id',
   overhead_totals: 'overhead_totals ORDER BY step, start, bucket',
   totals_sources: 'totals_sources ORDER BY source',
+  webhook_endpoints: 'webhook_endpoints ORDER BY id',
+  webhook_wants: 'webhook_wants ORDER BY type, endpoint_id',
+  webhook_events: 'webhook_events ORDER BY n',
+  webhook_deliveries: 'webhook_deliveries ORDER BY endpoint_id, n',
 };

@@ -20,6 +20,7 @@ import { integer, type Row } from '../rows.ts';
 import type { AddAudit } from './audit-insert.ts';
 import { auditOfRoute } from '../audit-entries.ts';
 import { inTransaction } from './database.ts';
+import { createOutbox, type Outbox } from './webhook-outbox.ts';
 
 /** The port, without what waits: a transaction of SQLite does not. */
 type RouteRows = {
@@ -47,6 +48,9 @@ export function createRouteRows(
 ): RouteRows {
   const sql = prepareRoutes(db);
 
+  // Only writes need it: routes are also read from a file that an older version wrote.
+  let prepared: Outbox | undefined;
+  const outbox = (): Outbox => (prepared ??= createOutbox(db));
   const head = (): Head => readHead(sql.head.get());
   const byKey = (key: string, method: string): StoredRoute | undefined => readOrNot(sql.byKey.get(key, method));
   const byId = (id: string): StoredRoute | undefined => readOrNot(sql.byId.get(id));
@@ -57,6 +61,7 @@ export function createRouteRows(
     const said = writeDeclared(declared);
     sql.append.run(revision, stamp, kind, id, seq, at, by, routeJson(before), routeJson(after), said);
     sql.trim.run(revision - changesKept);
+    outbox().data(`route.${kind}`, id, Date.parse(at), routeJson(after ?? before) ?? '');
     addAudit(auditOfRoute(change, cause));
     return { kind: 'written', revision };
   };
@@ -119,6 +124,7 @@ export function createRouteRows(
     },
     write: (writes, { maxRoutes, ifRevision }) =>
       inTransaction(db, () => {
+        outbox().begin();
         if (ifRevision !== undefined && head().revision !== ifRevision) return 'moved';
         const outcomes = writes.map((write) => writeOne(write, maxRoutes));
         const failed = outcomes.find(({ kind }) => kind !== 'written');

@@ -1,5 +1,16 @@
--- Version 10: charges of decision listeners. `asker`: the dialect of the listener that claimed, null for the proxy; `ask_sha256`: the
--- request that was allowed last; `repeats`: how often it was allowed again.
-ALTER TABLE charges ADD COLUMN asker TEXT;
-ALTER TABLE charges ADD COLUMN ask_sha256 TEXT;
-ALTER TABLE charges ADD COLUMN repeats INTEGER;
+-- Version 10: the audit log. `at` is in milliseconds since the epoch; `was` and `became` are JSON objects of the members that changed.
+CREATE TABLE audit (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  via TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  was TEXT NOT NULL,
+  became TEXT NOT NULL,
+  request_id TEXT
+) STRICT;
+CREATE INDEX audit_at ON audit (at, n);
+CREATE INDEX audit_subject ON audit (subject, at, n);
+CREATE INDEX audit_actor ON audit (actor, at, n);
+CREATE INDEX audit_kind ON audit (kind, at, n);

@@ -5,12 +5,14 @@ import type { ChargeReads } from './charge-reports.ts';
 import type { ChargeWrites } from './charge-writes.ts';
 import type { Upgrade } from '../ports.ts';
 import type { TotalsReads, TotalsWrites } from './request-totals.ts';
+import type { WebhookReads } from './webhook-rows.ts';
 
 /** Calls of the writing thread, which share a commit, and of the reading thread. */
 export type Calls = Omit<ChargeWrites, 'begin' | 'finish' | 'endRunsBut' | 'moveLeases'> &
   ChargeReads &
   TotalsWrites &
-  TotalsReads;
+  TotalsReads &
+  WebhookReads;
 export type CallName = keyof Calls;
 export type Arguments<N extends CallName> = Parameters<Calls[N]>;
 export type CallValue<N extends CallName> = ReturnType<Calls[N]>;

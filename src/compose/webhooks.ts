@@ -1,0 +1,122 @@
+// Webhooks of a process that keeps charges: declares the endpoints of its configuration to the store, sends their events, and
+// takes away what is kept no longer. A process without endpoints loads and asks nothing for them but, at its start, that what
+// earlier endpoints left goes away.
+import { lookup } from 'node:dns/promises';
+import type { Config } from '../config/config.ts';
+import { typesOf } from '../domain/webhooks/event-types.ts';
+import type { WebhookStore } from '../domain/webhooks/webhook-store.ts';
+import { NETWORKS } from '../gateway/rails/rails.ts';
+import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
+import type { Log } from '../host/log.ts';
+import type { Metrics } from '../host/metrics.ts';
+import { createWebhooks, type Webhooks } from '../registry/webhooks/webhooks.ts';
+import type { WebhookSender } from '../registry/webhooks/sender.ts';
+import { keepPruning } from './pruning.ts';
+
+export type WebhooksDeps = {
+  readonly store: WebhookStore;
+  /** Whether other processes may name endpoints too. */
+  readonly isShared: boolean;
+  /** Names this run of the process. */
+  readonly run: string;
+  /** The registry that charges belong to; null while it is not known. */
+  readonly registryId: () => string | null;
+  readonly config: () => Pick<Config, 'webhooks'>;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly version: string;
+};
+
+export type RunningWebhooks = {
+  readonly webhooks: Webhooks;
+  /** Puts the endpoints of the configuration in force, which may be other ones now; rejects if the store cannot say. */
+  readonly declare: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+const MINUTE_MS = 60_000;
+/** On a shared store an endpoint is forgotten when no process has named it for so long. */
+const UNNAMED_MS = 10 * MINUTE_MS;
+
+export async function startWebhooks(deps: WebhooksDeps): Promise<RunningWebhooks> {
+  const { store, isShared, config, log, clock } = deps;
+  const startedAt = clock.monotonic();
+  let sender: WebhookSender | undefined;
+  let observed = false;
+
+  const declare = async (): Promise<void> => {
+    const endpoints = config().webhooks.map(({ id, events }) => ({ id, types: typesOf(events) }));
+    // Others on the store may just be starting, each with endpoints of its own.
+    const isSettled = clock.monotonic() - startedAt > UNNAMED_MS;
+    const forgetBefore = isShared ? (isSettled ? store.now() - UNNAMED_MS : undefined) : store.now();
+    if (endpoints.length > 0 || forgetBefore !== undefined) await store.declare(endpoints, forgetBefore);
+    if (endpoints.length === 0) return;
+    if (!observed) observeWebhooks(deps);
+    observed = true;
+    sender ??= await createSender(deps);
+  };
+  const webhooks = createWebhooks(
+    store,
+    () => config().webhooks,
+    () => sender?.wake(),
+  );
+  const declared = declare();
+  if (!isShared) await declared;
+  else declared.catch((error: unknown) => log.warn('webhooks wait for the store', { error }));
+  const stopKeeping = keepPruning({
+    ...{ schedule: systemSchedule, log, firstMs: MINUTE_MS, seldomMs: MINUTE_MS, what: 'deliveries of webhooks' },
+    prune: async () => {
+      if (isShared) await declare();
+      return store.prune();
+    },
+  });
+  return {
+    webhooks,
+    declare,
+    close: async () => {
+      stopKeeping();
+      await declared.catch(() => undefined);
+      await sender?.close();
+    },
+  };
+}
+
+async function createSender(deps: WebhooksDeps): Promise<WebhookSender> {
+  const { store, run, config, metrics, log, clock, random, version, registryId } = deps;
+  const [{ startSender }, { bodyOf }, { createPublicPost }] = await Promise.all([
+    import('../registry/webhooks/sender.ts'),
+    import('../registry/webhooks/event-body.ts'),
+    import('../host/public-post.ts'),
+  ]);
+  const help =
+    'Attempts to deliver events to an endpoint, by result; a failed one is made again unless it is given up.';
+  const count = metrics.counter('webhook_deliveries_total', help, ['webhook_id', 'result']);
+  return startSender({
+    ...{ store, run, log, random, schedule: systemSchedule, monotonic: clock.monotonic },
+    targets: () => config().webhooks,
+    bodyOf: (event) => bodyOf(event, { networks: NETWORKS, registryId }),
+    post: createPublicPost({ resolve: (name) => lookup(name, { all: true }), schedule: systemSchedule }),
+    userAgent: `Tollgate/${version}`,
+    observe: (webhookId, result) => count(webhookId, result)(1),
+  });
+}
+
+/** Exports what waits for each endpoint of the configuration, as the store has it. */
+function observeWebhooks({ store, config, metrics }: WebhooksDeps): void {
+  const states = async (): Promise<Awaited<ReturnType<WebhookStore['endpoints']>>> => {
+    // While the store is away nobody knows, and the other metrics are told all the same.
+    const all = await store.endpoints().catch(() => []);
+    return all.filter(({ id }) => config().webhooks.some((each) => each.id === id));
+  };
+  metrics.observed('gauge', 'webhook_waiting', 'Events that wait for an endpoint.', ['webhook_id'], async (set) => {
+    for (const { id, waiting } of await states()) set({ webhook_id: id }, waiting);
+  });
+  const help = 'Age of the oldest event that waits for an endpoint; 0 if none does.';
+  metrics.observed('gauge', 'webhook_oldest_seconds', help, ['webhook_id'], async (set) => {
+    const now = store.now();
+    for (const { id, oldestWaitingAt } of await states())
+      set({ webhook_id: id }, oldestWaitingAt === null ? 0 : Math.max(0, (now - oldestWaitingAt) / 1000));
+  });
+}

@@ -1,0 +1,43 @@
+// Keys of a later version: known by name, and refused, so that no operator believes that they are in force.
+// The schema never sees them, so it does not call them unknown.
+import { isMap, valueAt, type Issue, type Path } from './problems.ts';
+
+/** A key, `*` for each entry of a list, and the advice about it. */
+const LATER: readonly { readonly path: Path; readonly advice: string }[] = [
+  { path: ['decision'], advice: 'take it out and let the proxy forward' },
+  { path: ['assertion'], advice: 'take it out; the upstream is told by Tollgate-Access and its like' },
+  { path: ['selling', 'public_keys_listen'], advice: 'take it out; nothing is signed for the upstream' },
+  { path: ['selling', 'customers'], advice: 'take it out; everybody pays' },
+  ...['customers', 'free'].map((key) => ({
+    path: ['selling', 'plans', '*', key],
+    advice: 'take it out; everybody pays from the first request on',
+  })),
+  { path: ['selling', 'plans', '*', 'price'], advice: 'take it out; a request costs what its route says' },
+  { path: ['selling', 'plans', '*', 'meter'], advice: 'take it out; a request costs what its route says' },
+  ...['passes', 'single', 'wallet', 'cookie'].map((key) => ({
+    path: ['selling', 'plans', '*', key],
+    advice: 'take it out; requests are sold one by one',
+  })),
+];
+
+/** Takes keys of a later version out of `data`, which it changes, and complains about each. */
+export function takeLaterKeys(data: Record<string, unknown>): Issue[] {
+  return LATER.flatMap(({ path, advice }) =>
+    placesOf(data, path).flatMap((place): Issue[] => {
+      const [holder, key] = [valueAt(data, place.slice(0, -1)), place.at(-1)];
+      if (!isMap(holder) || typeof key !== 'string' || !Object.hasOwn(holder, key)) return [];
+      delete holder[key];
+      return [{ path: place, message: `is not in this version; ${advice}`, at: 'key' }];
+    }),
+  );
+}
+
+/** The places that `path` means in `data`. */
+function placesOf(data: unknown, path: Path): readonly Path[] {
+  const star = path.indexOf('*');
+  if (star < 0) return [path];
+  const before = path.slice(0, star);
+  const list = valueAt(data, before);
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((_, index) => placesOf(data, [...before, index, ...path.slice(star + 1)]));
+}

@@ -1,0 +1,25 @@
+// Says in words what decides about a request of a route with a plan: for `match`, `check` and the desk.
+import type { PlannedSale } from '../decide.ts';
+import { formatPrice } from '../payment/money.ts';
+import { highestPriceOf } from './highest-price.ts';
+import { isObserving, type SalesPlan } from './plan.ts';
+
+/** Says what decides about a request, in the order in which it is asked. */
+export function describeSale({ plan, route, isSpelled }: PlannedSale, nowMs: number): string {
+  const most = `${formatPrice(highestPriceOf(route, plan))} ${route.currency} at most`;
+  if (!isSpelled)
+    return `the plan ${plan.id} gives nothing away here, because the path could mean another route: ${most}`;
+  return `by the plan ${plan.id}: ${[...waysOf(plan, nowMs), `a payment of ${most}`].join(', then ')}`;
+}
+
+/** Says what a plan gives away, in the order in which it is asked. */
+function waysOf(plan: SalesPlan, nowMs: number): readonly string[] {
+  const { observe, customers, free } = plan;
+  const ways: string[] = [];
+  if (observe !== undefined && isObserving(plan, nowMs))
+    ways.push(`free for everybody until ${new Date(observe.untilMs).toISOString()}, a dry run`);
+  if (customers.length > 0) ways.push(`free for customers of ${customers.join(', ')}`);
+  if (free !== undefined)
+    ways.push(`${free.requests} free requests a ${free.window} for each ${free.by}, if no payment is presented`);
+  return ways;
+}

@@ -1,0 +1,73 @@
+// Plans: how a route is sold besides its price. A plan says who need not pay, what is free, and when the money moves. It
+// stands in the process's own configuration: a route only names it, so that nothing that makes a request cheaper comes over
+// the network. A plan that is not known here is no plan: it is refused.
+import type { ReceiverSettle } from '../payment/offer.ts';
+import { problem, type Problem } from '../problem.ts';
+import type { Route } from '../routing/route.ts';
+import type { WindowLength } from './window.ts';
+
+export type SalesPlan = {
+  readonly id: string;
+  /** Dry run; undefined: the plan charges. */
+  readonly observe: Observation | undefined;
+  /** Time of the settlement; undefined: as the receiver says. */
+  readonly settle: ReceiverSettle | undefined;
+  /** Ids of the entries of `selling.customers` who pass without paying, in the order in which they are asked. */
+  readonly customers: readonly string[];
+  /** Free requests; undefined: none. */
+  readonly free: FreeRequests | undefined;
+};
+
+/** A dry run: until then requests pass free, and are counted as if they were charged. Milliseconds since the epoch. */
+export type Observation = { readonly untilMs: number };
+
+/** So many requests of one identity cost nothing in a window; no more than `identities` identities in each. */
+export type FreeRequests = {
+  readonly requests: number;
+  readonly window: WindowLength;
+  readonly by: 'address' | 'customer';
+  readonly identities: number;
+};
+
+/** The plans of a process. */
+export type Plans = {
+  readonly byId: ReadonlyMap<string, SalesPlan>;
+  /** SalesPlan of routes that name none; undefined: they have none. */
+  readonly standard: SalesPlan | undefined;
+};
+
+/** Id of the plan that routes have if they name none. */
+export const STANDARD_PLAN = 'default';
+
+export const NO_PLANS: Plans = { byId: new Map(), standard: undefined };
+
+export function plansOf(list: readonly SalesPlan[]): Plans {
+  const byId = new Map(list.map((plan) => [plan.id, plan]));
+  return { byId, standard: byId.get(STANDARD_PLAN) };
+}
+
+/** The plan of a route; undefined: it has none. A plan that is not known here is `plan_unknown`, and nothing passes. */
+export function findPlan(
+  { planId }: Pick<Route, 'planId'>,
+  { byId, standard }: Plans,
+): SalesPlan | Problem | undefined {
+  if (planId === null) return standard;
+  return byId.get(planId) ?? planUnknown(planId);
+}
+
+function planUnknown(id: string): Problem {
+  return problem('plan_unknown', `This route is sold by the plan "${id}", which is not configured here.`);
+}
+
+/** Whether the dry run of a plan goes on at `nowMs`. */
+export function isObserving({ observe }: SalesPlan, nowMs: number): boolean {
+  return observe !== undefined && nowMs < observe.untilMs;
+}
+
+/** Says when the money of a route moves, if its plan does. */
+export function settleBy(plans: Plans): (route: Pick<Route, 'planId'>) => ReceiverSettle | undefined {
+  return (route) => {
+    const plan = findPlan(route, plans);
+    return plan === undefined || 'code' in plan ? undefined : plan.settle;
+  };
+}

@@ -1,0 +1,33 @@
+// The ways in which a request of a route with a plan may pass: a dry run, somebody who need not pay, what was paid for
+// before, a payment, a free request; last comes the 402. They stand in this order in selling.ts. The first that holds
+// decides, and what comes after it is neither read nor counted. Types only.
+import type { IncomingMessage } from 'node:http';
+import type { DemandReason, PaywallVerdict, Permit, PlannedSale } from '../../domain/decide.ts';
+import type { GrantedOutcome, RequestFacts } from '../outcome.ts';
+
+/** A request of a route with a plan, as the ways to pass see it. */
+export type PlannedRequest = RequestFacts & { readonly req: IncomingMessage };
+
+/** What becomes of a request. */
+export type Ruling =
+  | { readonly kind: 'granted'; readonly permit: Permit; readonly granted: GrantedOutcome }
+  | { readonly kind: 'judged'; readonly verdict: PaywallVerdict };
+
+/** The way does not let the request pass. `because`: what a 402 says if no other one does. */
+export type NotPassed = { readonly kind: 'next'; readonly because?: DemandReason };
+export const NEXT: NotPassed = { kind: 'next' };
+
+/** A way to pass. A promise only if it has to wait. */
+export type WayToPass = (asked: AskedSale) => Ruling | NotPassed | Promise<Ruling | NotPassed>;
+
+export type AskedSale = {
+  readonly sale: PlannedSale;
+  readonly request: PlannedRequest;
+  /** Reason for a 402 that an earlier way gave. */
+  readonly because: DemandReason | undefined;
+  /** Asks the ways that come after this one, for a way that knows only later that it does not hold. */
+  readonly rest: (because?: DemandReason) => Ruling | Promise<Ruling>;
+};
+
+/** Sells requests of routes with a plan: the one call of the journey. */
+export type Sell = (sale: PlannedSale, request: PlannedRequest) => Ruling | Promise<Ruling>;
