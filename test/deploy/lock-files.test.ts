@@ -24,6 +24,7 @@ const lockFile = z.object({
 const FILES = [
   'package-lock.json',
   'test/lab/bypass/frameworks/package-lock.json',
+  'test/lab/helm/package-lock.json',
   'test/lab/interop/package-lock.json',
   'test/lab/node24/package-lock.json',
   'bench/peers/middleware/package-lock.json',
