@@ -105,6 +105,16 @@ test('behaviour: somebody goes to the provider and comes back to the view and fi
   await viewer.page.getByRole('heading', { name: 'Charges', level: 1 }).waitFor();
   expect(await viewer.page.getByRole('dialog').count()).toBe(0);
   await reload(desk());
+  const { stdout: jwt } = await tollgate(['token'], { folder: files.folder });
+  const audit = await fetch(`${origin}/v1/audit?kind=session.created`, {
+    headers: { Authorization: `Bearer ${jwt.trim()}` },
+  });
+  expect(JSON.parse(await audit.text())).toMatchObject({
+    data: [
+      { actor: 'bob@example.com', via: 'oidc', to: { role: 'viewer' } },
+      { actor: 'ann@example.com', via: 'oidc', to: { role: 'admin' } },
+    ],
+  });
   const metrics = await (await fetch(`${running.url('admin')}/metrics`)).text();
   expect(metrics).toContain('tollgate_desk_sign_ins_total{via="oidc",result="ok"} 2');
 });
@@ -125,10 +135,11 @@ test('attack: somebody is led to a sign-in that should end elsewhere: it ends on
 });
 
 test('behaviour: the page says why a sign-in came to nothing: cancelled, on no list, not verified, the provider away', async () => {
-  const { page } = await open();
+  const { page, barriers } = await open();
   await begin(page);
   await page.getByRole('link', { name: 'Cancel' }).click();
   await page.getByText('The sign-in service refused.').waitFor();
+  expect(await barriers()).toEqual([]);
   for (const login of ['mia', 'eve']) {
     const stranger = await open('/desk/charges');
     await signIn(stranger.page, login);

@@ -58,12 +58,13 @@ function SignInForm({ ways, said }: SignInProps) {
           <CopyBlock text="tollgate desk --open" label="Command" />
         </section>
       )}
-      {known.includes('token') && <TokenForm />}
+      {known.includes('token') && <TokenForm isFirst={!known.includes('oidc')} />}
     </div>
   );
 }
 
-function TokenForm() {
+/** `isFirst`: no other button of the page is the one that most people mean. */
+function TokenForm({ isFirst }: { readonly isFirst: boolean }) {
   const { session } = useDesk();
   const token = useSignal('');
   const fault = useSignal<string | null>(null);
@@ -103,7 +104,7 @@ function TokenForm() {
             />
           )}
         </Field>
-        <button type="submit" class="button primary wide" disabled={isBusy.value}>
+        <button type="submit" class={isFirst ? 'button primary wide' : 'button wide'} disabled={isBusy.value}>
           {isBusy.value ? 'Signing in' : 'Sign in'}
         </button>
       </form>

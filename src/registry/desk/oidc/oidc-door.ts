@@ -35,7 +35,7 @@ export type OidcDoor = {
   /** Takes what a browser brought back from there. */
   readonly finish: (
     answer: URLSearchParams,
-    from: { readonly cookie: string | undefined; readonly address: string },
+    from: { readonly cookie: string | undefined; readonly address: string; readonly requestId: string | null },
   ) => Promise<Lead | undefined>;
 };
 
@@ -88,7 +88,7 @@ export function createOidcDoor(deps: OidcDoorDeps): OidcDoor {
       admission.turnAway('oidc', 'limited', { address });
       return failed('too_many');
     },
-    finish: async (answer, { cookie: header, address }) => {
+    finish: async (answer, { cookie: header, address, requestId }) => {
       const desk = inForce();
       if (desk === undefined) return undefined;
       if (isLimited(address)) return failed('too_many');
@@ -116,7 +116,7 @@ export function createOidcDoor(deps: OidcDoorDeps): OidcDoor {
       if (role === undefined)
         return refuse('not_allowed', `the claim ${oidc.claim} is on no list, or an email address not verified`, over);
       const person = { subject: nameOf(claims, oidc.claim), role, via: 'oidc', members, notAfter: null } as const;
-      const opened = await admission.letIn(person, address);
+      const opened = await admission.letIn(person, address, requestId);
       if ('code' in opened) return failed('too_many', over);
       return { location: `${flow.to}#key=${opened.key}`, cookies: [...over, deps.setCookie(opened.cookie)] };
     },

@@ -1,6 +1,7 @@
 // The two endpoints of signing in through an OpenID provider. Both answer a browser's visit with a redirect.
 import { z } from 'zod';
 import { problem } from '../../../domain/problem.ts';
+import { requestIdOf } from '../../auth/author.ts';
 import { fail, type EndpointCall, type EndpointOutcome } from '../../http/endpoint.ts';
 import type { Services } from '../../http/services.ts';
 import type { Lead } from './oidc-door.ts';
@@ -31,7 +32,8 @@ export async function finishOidc(
   const { code, state, iss, error } = query;
   const given = Object.entries({ code, state, iss, error }).filter(([, value]) => value !== undefined);
   const answer = new URLSearchParams(given.map(([name, value]) => [name, value ?? '']));
-  return follow(await desk?.oidc.finish(answer, { cookie: headers.cookie, address: peer.address }));
+  const from = { cookie: headers.cookie, address: peer.address, requestId: requestIdOf(headers) };
+  return follow(await desk?.oidc.finish(answer, from));
 }
 
 function follow(lead: Lead | undefined): EndpointOutcome {
