@@ -5,4 +5,4 @@ import whole from './vitest.config.ts';
 
 const base = { ...whole, test: { ...whole.test, include: [...sortTests().unit] } };
 
-export default mergeConfig(base, { test: { setupFiles: ['test/support/no-process.ts'] } });
+export default mergeConfig(base, { test: { setupFiles: ['test/support/no-process.ts'], isolate: false } });

@@ -433,7 +433,7 @@ describe('while the registry is away', () => {
 
   test('behaviour: a registry that accepts and says nothing costs its time-out once; then the sync knows', async () => {
     let arrived = 0;
-    const relay = await startRelay(await startServer(() => void arrived++));
+    const relay = await startRelay(await startServer(() => void arrived++), { timeouts: { headersMs: 500 } });
     expect((await relay.ask('GET', FEED, own)).status).toBe(200);
     expect(arrived).toBe(1);
     relay.away = true;

@@ -60,7 +60,7 @@ export async function startRelayStage(
   const status = (): never => ({ away: relay.away }) as never;
   const api = createRelayApi({
     registryUrl: new URL(registryUrl),
-    timeouts: { connectMs: 500, headersMs: 500, idleMs: 5000, ...timeouts },
+    timeouts: { connectMs: 500, headersMs: 30_000, idleMs: 5000, ...timeouts },
     offlineResponses,
     sync: { status, nudge: () => void nudges++ },
     limits,
