@@ -91,7 +91,7 @@ export type ResponseVerdict =
 /** Verdict on the response to a granted request. `again`: it is dropped, and the upstream is asked anew, under another grant. */
 export type GrantedVerdict =
   | ResponseVerdict
-  /** For a request without a body alone: one can be sent once. */
+  /** Only a request without a body can be sent again: a body can be sent once. */
   | { readonly kind: 'again'; readonly permit: Permit; readonly granted: GrantedOutcome };
 
 /** Collects a response that the client does not get; `ended` is told once whether it is whole. */

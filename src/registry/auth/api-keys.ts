@@ -30,7 +30,7 @@ export const KEY_NAME = /^[\x20-\x7e]{1,64}$/;
 const MAX_LIVE_KEYS = 200;
 const NO_DIGEST = Buffer.alloc(32);
 
-/** As many keys are live as may be. */
+/** Error: as many keys are live as the limit allows. */
 export class TooManyKeys extends Error {
   override readonly name = 'TooManyKeys';
   constructor() {

@@ -32,7 +32,7 @@ export type Principal =
 
 export type Authenticator = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
-  /** For streams: whether the API key, the token or the session behind `principal` would still be let in. */
+  /** Whether the API key, the token or the session behind `principal` would still be let in; asked while a stream is open. */
   readonly stillAllowed: (principal: Principal) => Promise<boolean>;
 };
 

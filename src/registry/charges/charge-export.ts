@@ -44,7 +44,7 @@ export function exportCharges(
         }),
       );
     try {
-      // Before the status line: a ledger that is away is a problem, not a file that breaks off.
+      // Read before the status line is sent: a ledger that is away is a problem, not a file that breaks off.
       const first = await read(undefined);
       return {
         kind: 'stream',

@@ -8,7 +8,7 @@ const MARGIN_MS = 60_000;
 type NextCharge = (seq: number) => { readonly seq: number; readonly createdAt: number } | undefined;
 
 type Times = { readonly fromMs?: number | undefined; readonly toMs?: number | undefined };
-/** From the first number on, and before the last. */
+/** Numbers `from` (inclusive) to `before` (exclusive). */
 export type SeqRange = { readonly from: number | undefined; readonly before: number | undefined };
 
 /** Numbers among which all charges of these times are. Asks by steps, so that each store may wait in its own way. */

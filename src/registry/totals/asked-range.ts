@@ -2,7 +2,7 @@
 import { problem, type Problem } from '../../domain/problem.ts';
 import { ceilTo, STEP_MS, type TimeRange } from '../../domain/totals/steps.ts';
 
-/** As long as sums of days are ever kept. */
+/** The longest time, in days, that sums of days are kept. */
 const MOST_DAYS = 3660;
 
 export function askedRange(

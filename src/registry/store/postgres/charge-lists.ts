@@ -15,7 +15,7 @@ type Conditions = { readonly where: readonly string[]; readonly values: readonly
 
 /** Charges that are few enough to be sorted. */
 const FEW = 1_000;
-/** Behind every id with the same beginning: ids hold no character so late. */
+/** A character that sorts after every character of an id, so that it ends a range of ids with the same beginning. */
 const AFTER_IDS = '~';
 
 /** Rows of a page, and one more if there is one. */

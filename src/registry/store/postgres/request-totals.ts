@@ -46,7 +46,7 @@ export function createTotals(deps: TotalsDeps): TotalsStore {
 
 function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps): Pick<TotalsStore, 'add' | 'prune'> {
   const statements = {
-    // To the end of the transaction. A later statement sees what the one before wrote.
+    // The lock is held to the end of the transaction, so a later statement sees what the one before wrote.
     lock: named(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext('${schema}'))::text AS locked`),
     source: named(`SELECT seq, lost FROM ${schema}.totals_sources WHERE source = $1`),
     putSource: named(
@@ -89,7 +89,7 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
       steps.map(({ start }) => start),
     ]);
     const { requests, overhead } = rowsToAdd(rows, (of) => namedIn(known.rows, of));
-    // In one order everywhere, so that no two wait for each other.
+    // Every transaction takes its rows in the same order, so that no two wait for each other.
     const sorted = requests.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     await session.query(statements.addRequests, [
       ...[

@@ -7,7 +7,7 @@ import { integer } from '../rows.ts';
 
 type ChangeWrites = {
   readonly moved: (id: string, before: ChargeState | undefined, after: ChargeState) => void;
-  /** Before the commit. */
+  /** Writes what was gathered; called before the commit. */
   readonly write: (now: number) => void;
   /** Forgets what was gathered. */
   readonly clear: () => void;

@@ -21,7 +21,7 @@ const NEWEST_WALK = 20_000;
 const FEW = 1_000;
 const OPEN = "state IN ('claimed', 'settling')";
 const ENDED = "(state = 'settled' OR state = 'released' OR state = 'failed')";
-/** Behind every id with the same beginning: ids hold no character so late. */
+/** A character that sorts after every character of an id, so that it ends a range of ids with the same beginning. */
 const AFTER_IDS = '~';
 
 /** Keeps statements by their texts, which are made of fixed parts: there are few of them. */

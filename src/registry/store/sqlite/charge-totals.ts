@@ -77,7 +77,7 @@ function gather({ sums }: SumTable, key: Sum['key'], amount: string): void {
   sum.amount += BigInt(amount);
 }
 
-/** In code and not in SQL: an amount may exceed 64 bits. */
+/** Adds in code and not in SQL, because an amount may exceed 64 bits. */
 function writeSums({ read, put, sums }: SumTable): void {
   for (const { key, charges, amount } of sums.values()) {
     const row = read.get(...key);
