@@ -9,12 +9,14 @@ import { INTERNAL, type NamedListener } from './compose/part.ts';
 import { countCharges } from './compose/payments.ts';
 import { createProcessMetrics } from './compose/process-metrics.ts';
 import { observePossible } from './compose/readiness.ts';
+import { createReceiverServices } from './compose/receiver-services.ts';
 import { startRegistry, type RegistryPart } from './compose/registry.ts';
 import { applyConfig } from './compose/restart-settings.ts';
 import { checkServices, type ServicesCheck } from './compose/services-check.ts';
 import type { PartWrappers } from './compose/served-proxy.ts';
 import { createSettings, type Settings } from './compose/settings.ts';
 import { startTracing } from './compose/tracing.ts';
+import { trialOrigin } from './compose/trial.ts';
 import { answerWhy } from './compose/why-answer.ts';
 import type { Config } from './config/config.ts';
 import { createAuthorize } from './gateway/rails/x402/auth.ts';
@@ -27,6 +29,7 @@ import type { Metrics } from './host/metrics.ts';
 import { createListener } from './host/server.ts';
 import type { WorkerPlan } from './host/worker-count.ts';
 import type { WhyReport } from './registry/charges/charge-schemas.ts';
+import type { Trial } from './registry/trying/trial.ts';
 import { formatListen } from './config/addresses.ts';
 
 export type TollgateDeps = PartWrappers & {
@@ -60,7 +63,12 @@ export type Tollgate = {
 };
 
 /** The parts of this process, as far as they were started. Only this file writes it. */
-type Parts = { registry: RegistryPart | undefined; gateway: Gateway | undefined };
+type Parts = {
+  registry: RegistryPart | undefined;
+  gateway: Gateway | undefined;
+  services: ServicesCheck | undefined;
+  addresses: Addresses | undefined;
+};
 
 /**
  * Starts what `config` describes and resolves when every listener is bound. A start may wait for its store: the admin listener
@@ -74,7 +82,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   const current = createCurrent();
   const closers = createClosers();
   const checks: Check[] = [draining.check];
-  const parts: Parts = { registry: undefined, gateway: undefined };
+  const parts: Parts = { registry: undefined, gateway: undefined, services: undefined, addresses: undefined };
   const reloads = metrics.counter('config_reloads_total', 'Configurations that were taken on or refused.', ['result']);
   observePossible(metrics, () => (parts.gateway ?? parts.registry)?.isPossible() ?? false);
   const scrape: Metrics['text'] = () => (parts.gateway?.metricsText ?? metrics.text)();
@@ -94,7 +102,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     const bound = await bindAll(config, [['admin', admin]]);
     await startParts(parts, { ...deps, settings, metrics, current, closers, checks, why });
     deps.beforeListening?.();
-    addresses = { ...(await bindAll(config, listenersOf(parts))), ...bound };
+    addresses = parts.addresses = { ...(await bindAll(config, listenersOf(parts))), ...bound };
     await parts.gateway?.allStarted();
     checks.splice(checks.indexOf(starting), 1);
   } catch (error) {
@@ -106,6 +114,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   }
 
   const services = config.proxy === undefined ? undefined : startAskingServices(settings, deps);
+  parts.services = services;
   if (services !== undefined) {
     checks.push(services.check);
     closers.addFirst(services.close);
@@ -167,7 +176,12 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
       ...deps,
       addCheck: (check) => void checks.push(check),
       countedUntil: () => parts.gateway?.countedUntil(),
-      trial: () => parts.gateway?.proxy.trial?.(),
+      trial: () => tryProxy(parts, settings),
+      receiverServices: createReceiverServices({
+        ...deps,
+        services: () => parts.services,
+        healths: () => parts.gateway?.healths(),
+      }),
     });
     closers.addFirst(registry.close);
     parts.registry = registry;
@@ -182,6 +196,10 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
   // The payments of a proxy count them otherwise.
   if (parts.registry !== undefined && parts.gateway === undefined)
     closers.addFirst(countCharges(parts.registry.ledger, metrics, log, clock.now));
+}
+
+function tryProxy({ gateway, addresses }: Parts, { config: { proxy } }: Settings): Trial | undefined {
+  return proxy && gateway?.proxy.trial(trialOrigin(proxy, addresses?.['proxy']?.port));
 }
 
 function listenersOf({ registry, gateway }: Parts): readonly NamedListener[] {

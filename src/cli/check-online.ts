@@ -2,9 +2,9 @@
 // its key, a shared store, the desk's OpenID provider, and the upstream. They change nothing; the upstream gets a connection and no request.
 import { reachUpstream } from '../compose/upstream-check.ts';
 import type { LoadedConfig, SyncConfig } from '../config/config.ts';
-import { checkReceivers, type Finding } from '../gateway/rails/online-check.ts';
-import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { deskOf } from '../config/desk.ts';
+import { checkOnline } from '../compose/receiver-services.ts';
+import type { Finding } from '../gateway/rails/online-check.ts';
 import { createRandom, systemClock } from '../host/clock.ts';
 import { messageOf } from '../host/error-message.ts';
 import { planWorkers, thisMachine } from '../host/worker-count.ts';
@@ -22,14 +22,9 @@ type OnlineFinding =
 const ANSWER_MS = 5000;
 
 export async function askServices(config: LoadedConfig, version: string): Promise<readonly OnlineFinding[]> {
-  const { receivers, x402, sync, proxy, charges } = config;
+  const { receivers, sync, proxy, charges } = config;
   const found = await Promise.all([
-    checkReceivers(receivers, {
-      fetch,
-      clock: systemClock,
-      authorize: createAuthorize(systemClock, createRandom()),
-      v1: x402.v1,
-    }),
+    checkOnline(receivers, config, { clock: systemClock, random: createRandom() }),
     sync === undefined ? [] : askRegistry(sync, charges.store === undefined, version),
     proxy === undefined ? [] : askUpstream(proxy),
     askStores(config),

@@ -3,6 +3,7 @@
 import type { Config } from '../config/config.ts';
 import type { FacilitatorStanding } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Facilitator, ReceiverWay } from '../domain/payment/offer.ts';
+import { facilitatorKey, type FacilitatorHealth, type FacilitatorHealths } from '../domain/payment/service-health.ts';
 import type { Check } from '../host/admin.ts';
 import type { Metrics } from '../host/metrics.ts';
 
@@ -46,6 +47,15 @@ export function watchFacilitators(
       );
     },
   };
+}
+
+/** Health of every facilitator of the receivers, as `healthOf` knows each. */
+export function healthsOf(
+  config: Pick<Config, 'receivers'>,
+  healthOf: (facilitator: Facilitator) => FacilitatorHealth,
+): FacilitatorHealths {
+  const all = waysOf(config).flatMap(({ facilitators }) => facilitators);
+  return Object.fromEntries(all.map((each) => [facilitatorKey(each), healthOf(each)]));
 }
 
 function waysOf({ receivers }: Pick<Config, 'receivers'>): readonly ReceiverWay[] {

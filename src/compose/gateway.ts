@@ -1,6 +1,7 @@
 // Joins the gateway of a process: where its routes come from, what writes its charges down, what takes payments, and
 // the proxy that uses all of them.
 import type { ProxyConfig, SyncConfig } from '../config/config.ts';
+import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
 import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
@@ -47,6 +48,8 @@ export type Gateway = {
   readonly ledgers: WhyLedgers | undefined;
   /** Finds refusals in all processes of the proxy. */
   readonly findRefusals: RefusalFinder;
+  /** Health of the facilitators by the calls of all processes of the proxy. */
+  readonly healths: () => Promise<FacilitatorHealths>;
   /** The text of a scrape, of all processes of the proxy. */
   readonly metricsText: Metrics['text'];
   /** Resolves when all processes that begin with the listeners have started; rejects with a sentence. */
@@ -64,7 +67,7 @@ type GatewayDeps = Omit<ServedProxyDeps, 'tally'> & {
 type OwnDeps = GatewayDeps & Pick<ServedProxyDeps, 'tally'>;
 
 /** The proxy of this process or of its workers, and what it adds to the process. */
-type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'metricsText' | 'allStarted'> & {
+type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'healths' | 'metricsText' | 'allStarted'> & {
   /** Whether it can take payments, if the ledger can. */
   readonly isCallable: () => boolean;
 };
@@ -116,7 +119,7 @@ export async function startGateway(
     ],
     isPossible: () => takesCharges() && front.isCallable(),
     ledgers: own && searchedLedgers(own),
-    findRefusals: front.findRefusals,
+    ...{ findRefusals: front.findRefusals, healths: front.healths },
     metricsText: front.metricsText,
     allStarted: front.allStarted,
     countedUntil: counting.completeUntil,
@@ -160,7 +163,8 @@ function serveHere(
 ): Front {
   const listed = discovery.of(deps.settings.config);
   const served = serveProxy(section, booksOf(own), { listed, published: publisher }, deps);
-  return { ...served, metricsText: deps.metrics.text, allStarted: () => Promise.resolve() };
+  const healths = (): Promise<FacilitatorHealths> => Promise.resolve(served.healths());
+  return { ...served, healths, metricsText: deps.metrics.text, allStarted: () => Promise.resolve() };
 }
 
 /** The proxy in processes of its own; what there is one of stays here. */

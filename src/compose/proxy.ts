@@ -30,15 +30,14 @@ import type { Trial } from '../registry/trying/trial.ts';
 import { settleBy } from '../domain/selling/plan.ts';
 import { readCaller } from '../gateway/caller.ts';
 import type { SellFor } from './selling.ts';
-import { createTrial } from './trial.ts';
-import { formatListen } from '../config/addresses.ts';
+import { createTrial, type OwnTrial } from './trial.ts';
 import { matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { publishingOf } from './discovery/publication.ts';
 import { compileSnapshot } from '../domain/routing/snapshot.ts';
 
 export type ProxyPart = Part & {
-  /** What the proxy in force would write; undefined if it runs in other processes. */
-  readonly trial?: () => Trial;
+  /** What the proxy in force would write to clients that reach it under `origin`. */
+  readonly trial: (origin: string) => Trial;
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
   readonly prepare: (
     config: Config,
@@ -47,7 +46,7 @@ export type ProxyPart = Part & {
   ) => (() => void) | Promise<() => void>;
 };
 /** The proxy in the process that serves its requests. */
-export type OwnProxyPart = ProxyPart & { readonly listener: Listener };
+export type OwnProxyPart = ProxyPart & { readonly listener: Listener; readonly trial: (origin: string) => OwnTrial };
 
 /** Wrapper of the page, from the program that starts it: no configuration can give it. */
 export type PageWrapper = (page: Page) => Page;
@@ -105,7 +104,7 @@ export function startProxy(
         Object.assign(handler, prepared.handler);
       };
     },
-    trial: () => assembled.trial,
+    trial: (origin) => assembled.trial(origin),
     close: () => assembled.close(),
   };
 }
@@ -115,7 +114,7 @@ function assemble(
   proxy: ProxyConfig,
   discovery: Discovery | undefined,
   deps: ProxyDeps,
-): { handler: Handler; trial: Trial; close: () => Promise<void> } {
+): { handler: Handler; trial: (origin: string) => OwnTrial; close: () => Promise<void> } {
   const { current, telemetry, tracing, payFor, rails, log, clock, random } = deps;
   const networks = { find: NETWORKS.find, isPaidInBrowser };
   const { quoteTtlMs } = config.charges;
@@ -137,7 +136,7 @@ function assemble(
   });
   const paths = pathOptions(config);
   const writeBatch = createWriteBatch();
-  const { timeouts, listen } = proxy;
+  const { timeouts } = proxy;
   const pool = createPool({ upstream, timeouts, maxSockets: MAX_SOCKETS, writeBatch, now: clock.monotonic });
   const transport = tracing === undefined ? pool : tracing.transport(pool, upstream);
   const trusts = createTrust(proxy.trustedProxies);
@@ -178,8 +177,11 @@ function assemble(
     random,
     log,
   });
-  const origin = proxy.publicUrl ?? `http://${formatListen(listen)}`;
-  return { handler, trial: createTrial({ paywall, offer, origin, now: clock.now }), close: transport.close };
+  return {
+    handler,
+    trial: createTrial({ paywall, offer, now: clock.now }),
+    close: transport.close,
+  };
 }
 
 /**

@@ -16,6 +16,7 @@ import type { WhyReport } from '../registry/charges/charge-schemas.ts';
 import { createRegistry, type RegistrySettings } from '../registry/registry.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
 import { ledgerOf, type StoredLedger } from '../registry/store/stored-ledger.ts';
+import type { ReceiverServices } from '../registry/receivers/receiver-services.ts';
 import type { Trial } from '../registry/trying/trial.ts';
 import { createTotalsBook, type TotalsBook } from '../registry/totals/totals-book.ts';
 import { StoreUnavailable, UPGRADING } from '../registry/store/ports.ts';
@@ -68,12 +69,11 @@ type RegistryPartDeps = {
   readonly trial: () => Trial | undefined;
   /** The moment up to which the proxy of this process has handed its counts over; undefined if it has none. */
   readonly countedUntil: () => number | undefined;
+  readonly receiverServices: ReceiverServices;
 };
 
-export async function startRegistry(
-  section: RegistryConfig,
-  { log, clock, random, version, metrics, settings, current, addCheck, why, trial, countedUntil }: RegistryPartDeps,
-): Promise<RegistryPart> {
+export async function startRegistry(section: RegistryConfig, deps: RegistryPartDeps): Promise<RegistryPart> {
+  const { log, clock, random, version, metrics, settings, current, addCheck, countedUntil } = deps;
   const config = (): Config => settings.config;
   const { limits } = section;
   const place = await storeAt(section.store);
@@ -109,8 +109,7 @@ export async function startRegistry(
     ledger,
     networks: NETWORKS,
     totals,
-    why,
-    trial,
+    ...{ why: deps.why, trial: deps.trial, receiverServices: deps.receiverServices },
     settings: settingsOf(config(), section),
     limits: {
       body: limits.bodyBytes,

@@ -4,6 +4,7 @@ import type { ProxyConfig } from '../config/config.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
+import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
 import type { PublicationInForce } from '../gateway/public-documents.ts';
 import { createRefusals, rememberRefusals } from '../gateway/refusals.ts';
 import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
@@ -15,6 +16,7 @@ import type { Clock, Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { Closers } from './closers.ts';
+import { healthsOf } from './facilitators.ts';
 import { startPayments, startRails, type Payments, type PaymentsWrapper } from './payments.ts';
 import { startProxy, type PageWrapper, type OwnProxyPart } from './proxy.ts';
 import { startSelling } from './selling.ts';
@@ -62,6 +64,8 @@ type ServedProxy = {
   /** Whether somebody can be asked to settle a payment, as far as is known. */
   readonly isCallable: () => boolean;
   readonly findRefusals: RefusalFinder;
+  /** Health of the facilitators of all receivers, by the calls of this process. */
+  readonly healths: () => FacilitatorHealths;
 };
 
 export function serveProxy(
@@ -92,6 +96,7 @@ export function serveProxy(
     }),
     checks: payments === undefined ? [] : [payments.facilitators.check],
     isCallable: payments?.facilitators.isCallable ?? (() => true),
+    healths: () => healthsOf(settings.config, rails.healthOf),
     findRefusals: async (id) => (await import('./why.ts')).findRefusals(refusals, id),
   };
 }

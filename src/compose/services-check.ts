@@ -17,8 +17,13 @@ import { messageOf } from '../host/error-message.ts';
 import type { Log } from '../host/log.ts';
 import { reachUpstream } from './upstream-check.ts';
 
+/** What a service answered last, and since when it answers so, in milliseconds since the epoch. */
+export type KnownAnswer = { readonly answer: ServiceAnswer; readonly sinceMs: number };
+
 export type ServicesCheck = {
   readonly check: Check;
+  /** What is known by the name of its question. Asks everything again in the background if that was long ago. */
+  readonly look: () => ReadonlyMap<string, KnownAnswer>;
   /** Asks everything; resolves when all have answered. */
   readonly ask: () => Promise<void>;
   readonly close: () => void;
@@ -28,6 +33,8 @@ type ServicesDeps = StartCheckDeps & { readonly log: Log };
 
 const FIRST_AGAIN_MS = 10_000;
 const LONGEST_AGAIN_MS = 300_000;
+/** Answers that are older are asked for again when somebody looks. */
+const OLD_MS = 60_000;
 
 /** Checks the services. `config` gives the one in force. */
 export function checkServices(
@@ -36,10 +43,12 @@ export function checkServices(
 ): ServicesCheck {
   const { log, clock } = deps;
   let answers = new Map<string, ServiceAnswer>();
+  let known: ReadonlyMap<string, KnownAnswer> = new Map();
   let faults: readonly ServiceFault[] = [];
   /** Sentences of faults that were warned of and are not mended. */
   const told = new Set<string>();
   let askedAt: number | undefined;
+  let lookedAt = -Infinity;
   let againMs = FIRST_AGAIN_MS;
   let againAt = Infinity;
   let closed = false;
@@ -61,6 +70,7 @@ export function checkServices(
     if (closed || own !== round) return;
     answers = learned;
     askedAt = clock.now();
+    known = sinceWhen(learned, known, askedAt);
     againAt = clock.monotonic() + againMs;
     faults = find();
     for (const sentence of told) {
@@ -94,6 +104,14 @@ export function checkServices(
 
   return {
     ask,
+    look: () => {
+      const now = clock.now();
+      if (askedAt !== undefined && now - Math.max(askedAt, lookedAt) > OLD_MS) {
+        lookedAt = now;
+        void ask();
+      }
+      return known;
+    },
     close: () => {
       closed = true;
     },
@@ -114,6 +132,20 @@ export function checkServices(
       },
     },
   };
+}
+
+/** A service that answers as it did before has done so since then. */
+function sinceWhen(
+  answers: ReadonlyMap<string, ServiceAnswer>,
+  before: ReadonlyMap<string, KnownAnswer>,
+  nowMs: number,
+): ReadonlyMap<string, KnownAnswer> {
+  const known = [...answers].map(([name, answer]): [string, KnownAnswer] => {
+    const earlier = before.get(name);
+    const sinceMs = earlier?.answer.kind === answer.kind ? earlier.sinceMs : nowMs;
+    return [name, { answer, sinceMs }];
+  });
+  return new Map(known);
 }
 
 function questionsOf(

@@ -3,18 +3,25 @@
 import type { Verdict } from '../domain/decide.ts';
 import type { RequestFacts } from '../gateway/outcome.ts';
 import type { Paywall } from '../gateway/paywall.ts';
-import type { Trial } from '../registry/trying/trial.ts';
+import type { ProxyConfig } from '../config/config.ts';
+import { formatListen } from '../config/addresses.ts';
+import type { Trial, TrialOutcome } from '../registry/trying/trial.ts';
 
-type TrialDeps = Pick<Trial, 'origin' | 'offer'> & {
+/** A trial in the process that serves requests, which answers at once. */
+export type OwnTrial = Omit<Trial, 'answer'> & {
+  readonly answer: (...asked: Parameters<Trial['answer']>) => TrialOutcome;
+};
+
+type TrialDeps = Pick<Trial, 'offer'> & {
   readonly paywall: Pick<Paywall, 'perform'>;
   readonly now: () => number;
 };
 
-export function createTrial({ paywall, offer, origin, now }: TrialDeps): Trial {
-  return {
+export function createTrial({ paywall, offer, now }: TrialDeps): (origin: string) => OwnTrial {
+  return (origin) => ({
     ...{ origin, offer },
     answer: (verdict: Verdict, { method, path }) => {
-      if (verdict.kind === 'pass' || verdict.kind === 'sell') return undefined;
+      if (verdict.kind === 'pass' || verdict.kind === 'sell') return FORWARDED;
       const outcome = paywall.perform(verdict, {
         ...NOBODY,
         method,
@@ -23,11 +30,21 @@ export function createTrial({ paywall, offer, origin, now }: TrialDeps): Trial {
         publicOrigin: origin,
         nowMs: now(),
       });
-      if (!('kind' in outcome) || outcome.kind !== 'response') return undefined;
+      if (!('kind' in outcome) || outcome.kind !== 'response') return FORWARDED;
       const { status, headers, body } = outcome.response;
-      return { status, headers, body: String(body) };
+      return { kind: 'answer', answer: { status, headers, body: String(body) } };
     },
-  };
+  });
+}
+
+const FORWARDED: TrialOutcome = { kind: 'forwarded' };
+
+/** Scheme and authority under which clients reach a proxy. `boundPort`: the port that it got if any would do. */
+export function trialOrigin(
+  { publicUrl, listen }: Pick<ProxyConfig, 'publicUrl' | 'listen'>,
+  boundPort: number | undefined,
+): string {
+  return publicUrl ?? `http://${formatListen({ ...listen, port: boundPort ?? listen.port })}`;
 }
 
 const NOBODY: Omit<RequestFacts, 'method' | 'path' | 'target' | 'publicOrigin' | 'nowMs'> = {

@@ -81,6 +81,10 @@ import { patternBody, patternQuery } from './trying/pattern-schemas.ts';
 import type { Services } from './http/services.ts';
 import { createKey, listKeys, revokeKey } from './keys/key-endpoints.ts';
 import { keyBody, keyList, keyParams, newKey } from './keys/key-schemas.ts';
+import { checkReceiver, listReceivers } from './receivers/receiver-endpoints.ts';
+import { receiverCheck, receiverList, receiverParams } from './receivers/receiver-schemas.ts';
+import { listSidecars } from './sidecars/sidecar-endpoint.ts';
+import { sidecarList } from './sidecars/sidecar-schemas.ts';
 import { answerWhy } from './charges/why-endpoint.ts';
 import { listAudit } from './audit/audit-endpoint.ts';
 import { auditList, auditQuery } from './audit/audit-schemas.ts';
@@ -481,6 +485,41 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'A page of the audit log', schema: auditList } },
     problems: [],
     handler: listAudit,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/receivers',
+    id: 'listReceivers',
+    summary: 'Where money goes, and how the services stand that move it',
+    auth: DASHBOARD,
+    ...takesNothing,
+    responses: { 200: { description: 'The receivers of the configuration', schema: receiverList } },
+    problems: [],
+    handler: listReceivers,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/receivers/{id}/check',
+    id: 'checkReceiver',
+    summary: 'Ask the services of a receiver whether it can be paid',
+    auth: DASHBOARD,
+    params: receiverParams,
+    query: nothing,
+    ...withoutBody,
+    responses: { 200: { description: 'What was found', schema: receiverCheck } },
+    problems: ['too_many_requests'],
+    handler: checkReceiver,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/sidecars',
+    id: 'listSidecars',
+    summary: 'Sidecars of this registry, and how they stand',
+    auth: DASHBOARD,
+    ...takesNothing,
+    responses: { 200: { description: 'The sidecars of the last day', schema: sidecarList } },
+    problems: ['ledger_unavailable'],
+    handler: listSidecars,
   }),
   endpoint({
     method: 'POST',

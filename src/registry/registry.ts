@@ -40,6 +40,8 @@ import type { RegistryObserver } from './http/services.ts';
 import { createSidecars } from './stream/sidecars.ts';
 import { createStreams, type StreamLimits } from './stream/open-streams.ts';
 import { createWholeSets } from './stream/feed-queue.ts';
+import { createReceiverChecks } from './receivers/receiver-checks.ts';
+import { KNOWS_NO_SERVICES, type ReceiverServices } from './receivers/receiver-services.ts';
 import type { Trial } from './trying/trial.ts';
 import type { TotalsBook } from './totals/totals-book.ts';
 
@@ -90,6 +92,8 @@ export type RegistryDeps = {
   readonly why?: Services['why'];
   /** What the proxy of this process would answer; left out, it has none. */
   readonly trial?: () => Trial | undefined;
+  /** What is known of the services behind the receivers; left out, nothing is. */
+  readonly receiverServices?: ReceiverServices;
   readonly settings: RegistrySettings;
   /** The routes compiled for matching; `match` is answered from it. */
   readonly snapshot: () => Snapshot;
@@ -166,6 +170,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     random,
     limits,
   });
+  const { receiverServices = KNOWS_NO_SERVICES } = deps;
   const networks = deps.networks ?? { find: () => undefined };
   const chargeStreams = createChargeStreams({
     ledger: deps.ledger,
@@ -204,6 +209,9 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     snapshot: deps.snapshot,
     matchRules: () => settings,
     trial: deps.trial ?? ((): undefined => undefined),
+    receivers: () => settings.receivers,
+    receiverServices,
+    receiverChecks: createReceiverChecks(receiverServices.check, clock.monotonic),
     apiKeys: store.apiKeys,
     audit: store.audit,
     configuredKeys: () => settings.apiKeys,

@@ -1,7 +1,7 @@
 // The desk over a real registry on SQLite: routes, charges and sums as its endpoints answer them. Signing in is the stand-in's.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claimOf, hash32, proofOf } from '../cases/claims.ts';
-import { startRegistry, token, type Kit } from '../registry/kit.ts';
+import { LEDGER_KEY, startRegistry, token, type Kit } from '../registry/kit.ts';
 import { createDeskLab, settled } from './fixture/desk-lab.ts';
 
 const ROUTES = '/v1/billing/protected-routes';
@@ -84,6 +84,32 @@ test('behaviour: a charge is found by its request id, told step by step, and the
   await expect.poll(() => page.getByRole('switch', { name: 'Live' }).getAttribute('data-state')).toBe('on');
   await pay(2);
   await expect.poll(() => rows.count()).toBe(2);
+});
+
+test('behaviour: receivers are shown as they are configured, and checked once in a while', async () => {
+  const { page, barriers } = await open('/desk/receivers');
+  const card = page.getByRole('region', { name: 'Receiver default' });
+  await card.getByText('base-sepolia').waitFor();
+  await card.getByRole('button', { name: 'Check default' }).click();
+  await card.getByText('It can be paid.').waitFor();
+  await card.getByRole('button', { name: 'Check default' }).click();
+  await card.getByText(/checked a moment ago\. Try again in \d+ s\./).waitFor();
+  expect(await barriers()).toEqual([]);
+});
+
+test('behaviour: the overview lists sidecars with what each should be looked after for', async () => {
+  const status = { name: 'edge-1', version: '1.2.3', since: new Date().toISOString(), revision: 0, ending: false };
+  const body = {
+    source: 'sidecar-1',
+    seq: 1,
+    rows: [],
+    status: { ...status, ready: false, reasons: ['routes are old'] },
+  };
+  await kit.ask('POST', '/v1/ledger/totals', { auth: LEDGER_KEY, body });
+  const { page } = await open('/desk/');
+  const row = page.getByRole('row', { name: 'edge-1' });
+  await row.getByText('routes are old').waitFor();
+  expect(await row.innerText()).toMatch(/not ready[\s\S]*127\.0\.0\.1/);
 });
 
 test('behaviour: the overview shows what the registry counted, and views whose endpoints it lacks say so', async () => {

@@ -19,7 +19,7 @@ const VIEWS: readonly (readonly [name: string, path: string, act?: (page: Page) 
   ['charges', '/desk/charges'],
   ['charge', '/desk/charges', (page) => page.locator('[data-open]').nth(2).click()],
   ['keys', '/desk/keys'],
-  ['receivers', '/desk/receivers'],
+  ['receivers', '/desk/receivers', (page) => page.getByRole('button', { name: 'Check default' }).click()],
   ['audit', '/desk/audit'],
   ['api', '/desk/api', (page) => page.locator('summary').nth(1).click()],
 ];
@@ -53,6 +53,7 @@ const STATES: readonly (readonly [name: string, address: string, mood: Record<st
   ['empty overview', '/desk/', { isEmpty: true }, 'Nothing costs money yet'],
   ['empty routes', '/desk/routes', { isEmpty: true }, 'No routes yet'],
   ['empty charges', '/desk/charges', { isEmpty: true }, 'Nobody has paid yet'],
+  ['empty receivers', '/desk/receivers', { isEmpty: true }, 'No receivers'],
   ['empty audit', '/desk/audit', { isEmpty: true }, 'Nothing has been changed yet'],
   ['error', '/desk/routes', { broken: ['/v1/billing'] }, 'Something went wrong in the registry'],
   ['old registry', '/desk/', { missing: ['/v1/'] }, 'The overview cannot be shown'],

@@ -111,7 +111,9 @@ export function temporaryFolder(): { folder: string; remove: () => void } {
 }
 
 export async function startRegistry(
-  options: Partial<Pick<RegistryDeps, 'limits' | 'fetch' | 'snapshot' | 'readDeskFiles' | 'providerCallMs'>> & {
+  options: Partial<
+    Pick<RegistryDeps, 'limits' | 'fetch' | 'snapshot' | 'readDeskFiles' | 'providerCallMs' | 'receiverServices'>
+  > & {
     settings?: Partial<RegistrySettings>;
     file?: string;
     changesKept?: number;
@@ -180,6 +182,7 @@ export async function startRegistry(
     version: '1.2.3',
     ...(options.limits ? { limits: options.limits } : {}),
     ...(options.fetch ? { fetch: options.fetch } : {}),
+    ...(options.receiverServices ? { receiverServices: options.receiverServices } : {}),
     ...(options.readDeskFiles ? { readDeskFiles: options.readDeskFiles } : {}),
     ...(options.providerCallMs ? { providerCallMs: options.providerCallMs } : {}),
   });

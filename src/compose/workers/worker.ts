@@ -22,6 +22,7 @@ import { observeCalls, observeLoad } from '../store-metrics.ts';
 import { reportMetrics } from './worker-metrics.ts';
 import { startTracing } from '../tracing.ts';
 import { createTally } from '../../gateway/totals/tally.ts';
+import { answerPrimary } from './worker-answers.ts';
 import type { WorkerReport } from './worker-report.ts';
 import { createCurrent, type CurrentSnapshot } from '../../gateway/routes/current-snapshot.ts';
 import { followPrimary, PRIMARY_URL } from '../sync.ts';
@@ -66,7 +67,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   let { description } = given;
   const listed = ({ discovery }: Config): ReturnType<typeof followDescription> | undefined =>
     discovery && followDescription(discovery, () => description);
-  const { proxy, isCallable, findRefusals } = serveProxy(
+  const { proxy, isCallable, findRefusals, healths } = serveProxy(
     proxyOf(config),
     { ledger: charges?.ledger, reports: undefined, takesOnly: true },
     { listed: listed(config), published },
@@ -98,7 +99,11 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
       if ('description' in noticed) ({ description } = noticed);
       else published.publication = noticed.publication;
     },
-    answer: async (id) => JSON.stringify(await findRefusals(id)),
+    answer: (question) =>
+      answerPrimary(question, {
+        ...{ findRefusals, healths, trial: proxy.trial, current, clock: deps.clock },
+        config: () => settings.config,
+      }),
     report: async () => {
       const families = await report();
       tally.close();

@@ -4,6 +4,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
 import type { Config, ProxyConfig } from '../../config/config.ts';
 import { dataFolderOf } from '../../config/data-folder.ts';
+import type { FacilitatorHealths } from '../../domain/payment/service-health.ts';
 import { workersOfRun } from '../../domain/payment/run-names.ts';
 import { workerStore } from '../../domain/store-settings.ts';
 import type { CurrentSnapshot } from '../../gateway/routes/current-snapshot.ts';
@@ -32,6 +33,7 @@ import {
 } from './worker-bootstrap.ts';
 import { numberRoutes } from './worker-feed.ts';
 import { newestOf, type RefusalFinder } from '../why.ts';
+import { createWorkersTrial, joinHealths } from './worker-answers.ts';
 import { createAsking } from './worker-questions.ts';
 import { sumMetrics } from './worker-metrics.ts';
 import { createWorkerReloads } from './worker-reloads.ts';
@@ -70,6 +72,8 @@ type WorkersPart = {
   readonly isCallable: () => boolean;
   /** Finds refusals in all workers that answer in time. */
   readonly findRefusals: RefusalFinder;
+  /** Health of the facilitators by the calls of all workers that answer in time. */
+  readonly healths: () => Promise<FacilitatorHealths>;
   /** The text of a scrape, of this process and all workers. */
   readonly metricsText: Metrics['text'];
   readonly allStarted: () => Promise<void>;
@@ -155,6 +159,7 @@ export async function startWorkers(
   return {
     proxy: {
       listener,
+      trial: (origin) => createWorkersTrial(settings.config, origin, asking.askAny),
       prepare: (next) => reloads.prepare(writeGiven(configured(next))),
       close: async () => {
         await supervisor.end(0);
@@ -165,7 +170,10 @@ export async function startWorkers(
     checks: [{ name: 'workers', run: () => checkWorkers(supervisor) }],
     isCallable: () => supervisor.members().some(({ says }) => saysPossible(says)),
     findRefusals: async (id) =>
-      newestOf((await asking.ask(id)).map((answer) => JSON.parse(answer) as readonly RefusedRequest[])),
+      newestOf(
+        (await asking.ask({ kind: 'refusals', id })).map((answer) => JSON.parse(answer) as readonly RefusedRequest[]),
+      ),
+    healths: async () => joinHealths(await asking.ask({ kind: 'healths' })),
     metricsText: sums.text,
     allStarted: supervisor.allStarted,
   };

@@ -35,14 +35,14 @@ export type WayView = {
   readonly scheme: string;
   readonly network: string;
   readonly network_name: string | null;
-  readonly testnet: boolean;
+  readonly testnet: boolean | null;
   readonly asset: string;
   readonly symbol: string | null;
   readonly decimals: number;
   readonly pay_to_address: string;
   readonly address_url: string | null;
   readonly facilitators: readonly FacilitatorView[];
-  readonly rpc: { readonly host: string; readonly status: string } | null;
+  readonly rpc: { readonly host: string; readonly status: 'ok' | 'failing' | 'unasked' } | null;
 };
 
 export type ReceiverView = {
@@ -55,7 +55,10 @@ export type ReceiversAnswer = { readonly data: readonly ReceiverView[] };
 
 export type ReceiverCheckAnswer = {
   readonly ok: boolean;
-  readonly findings: readonly { readonly level: string; readonly detail: string }[];
+  readonly findings: readonly {
+    readonly level: 'ok' | 'warning' | 'cannot_serve' | 'away';
+    readonly detail: string;
+  }[];
   readonly checked_at: string;
 };
 

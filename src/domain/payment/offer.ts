@@ -26,7 +26,7 @@ export type OfferedWay = Pick<ReceiverWay, 'way' | 'networkName'> & { readonly a
 export type Receivers = ReadonlyMap<string, Receiver>;
 
 /** Takes the money of routes that name no receiver. */
-const DEFAULT_RECEIVER = 'default';
+export const DEFAULT_RECEIVER = 'default';
 
 /** The offer for `route`, or `receiver_unknown` / `price_unpayable`. */
 export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {

@@ -12,6 +12,11 @@ type SharedPaths = { readonly route: Route; readonly wins: 'this' | 'other' };
 const MOST_MATCHES = 5;
 const MOST_OTHERS = 3;
 const MOST_SHARED = 20;
+/** Routes that are passed over between two yields, and how many of them one that is read counts for: a millisecond. */
+const SLICE_COST = 2000;
+const READING_COST = 16;
+/** A segment that stands for itself and that folding changes in its case alone. */
+const PLAIN = /^[A-Za-z0-9_.~-]*[A-Za-z0-9_~-]$/;
 /** What fills a parameter in one example after another. */
 const SAMPLES = ['7', '2026', 'abc'];
 const BELOW = ['', '/2026', '/2026/q3'];
@@ -35,16 +40,29 @@ export function examplesOf(
   };
 }
 
-/** The routes that cover paths of `pattern` too, for a method that both take; at most 20. */
-export function sharedPaths(pattern: Pattern, method: string, routes: Iterable<Route>): readonly SharedPaths[] {
+/**
+ * Finds the routes that cover paths of `pattern` too, for a method that both take; at most 20. It yields after every few routes,
+ * because there may be many: who runs it decides when the next ones are read.
+ */
+export function* findShared(
+  pattern: Pattern,
+  method: string,
+  routes: Iterable<Route>,
+): Generator<undefined, readonly SharedPaths[]> {
   const shared: SharedPaths[] = [];
-  const start = plainStart(pattern.text);
+  const literals = plainLiterals(pattern);
+  let cost = 0;
   for (const route of routes) {
     if (shared.length === MOST_SHARED) break;
+    if (cost >= SLICE_COST) {
+      cost = 0;
+      yield undefined;
+    }
+    cost += 1;
     if (!takeOneMethod(method, route.method)) continue;
-    // Most of many routes begin otherwise, and need not be read.
-    const begins = start === undefined ? undefined : plainStart(route.pattern);
-    if (begins !== undefined && begins !== start) continue;
+    // Most of many routes differ in a word, and need not be read.
+    if (differsPlainly(literals, route.pattern)) continue;
+    cost += READING_COST;
     const other = parsePattern(route.pattern);
     if (!other.ok) continue;
     const { kind } = overlapOf(pattern, other.pattern);
@@ -80,9 +98,26 @@ function fillings({ segments }: Pattern): readonly string[] {
   );
 }
 
-/** First segment, if it is of letters and digits alone, which every router reads as they are but for their case. */
-function plainStart(pattern: string): string | undefined {
-  return /^\/([A-Za-z0-9]+)(?:\/|$)/.exec(pattern)?.[1]?.toLowerCase();
+/** The literals of a pattern that every router reads as they are but for their case, each at the number of its segment. */
+function plainLiterals({ segments }: Pattern): readonly (string | undefined)[] {
+  return segments.map((segment) =>
+    segment.kind === 'literal' && PLAIN.test(segment.text) ? segment.text.toLowerCase() : undefined,
+  );
+}
+
+/** Whether `pattern` has another plain literal where the first pattern has one of `literals`: then no path is of both. */
+function differsPlainly(literals: readonly (string | undefined)[], pattern: string): boolean {
+  let start = 1;
+  for (const literal of literals) {
+    const slash = pattern.indexOf('/', start);
+    const end = slash < 0 ? pattern.length : slash;
+    // A segment of a pattern is a literal as a whole, or none.
+    const text = literal === undefined ? '' : pattern.slice(start, end);
+    if (text !== literal && PLAIN.test(text) && text.toLowerCase() !== literal) return true;
+    if (slash < 0) return false;
+    start = slash + 1;
+  }
+  return false;
 }
 
 function parentOf(path: string): string {

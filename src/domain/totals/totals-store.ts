@@ -9,6 +9,8 @@ export const ALL_ROUTES = '';
 export const OTHER_ROUTES = 'other';
 /** Most routes that an hour or a day names; what the others did counts as `other`. */
 export const MOST_ROUTES = 1000;
+/** Most sources that a store remembers. Names are free to make up: beyond so many the one heard longest ago is forgotten. */
+export const MOST_SOURCES = 2000;
 
 /** Requests of one minute over all routes, or of one hour on one route. `startMs`: when that begins, since the epoch. */
 export type CountedRow =

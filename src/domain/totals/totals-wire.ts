@@ -30,6 +30,10 @@ const sidecarStatus = z.object({
 });
 export type SidecarStatus = z.infer<typeof sidecarStatus>;
 
+/** What a sidecar said of itself, as its registry keeps it: with the address that it said it from. */
+const sidecarReport = sidecarStatus.extend({ address: z.string().max(64).nullable().default(null) });
+export type SidecarReport = z.infer<typeof sidecarReport>;
+
 const countedRow = z.union([
   z.object({
     step: z.literal('minute'),
@@ -51,8 +55,10 @@ export const totalsBatch = z.object({
 });
 type TotalsBatchWire = z.infer<typeof totalsBatch>;
 
-export function batchFromWire({ source, seq, rows, status }: TotalsBatchWire): TotalsBatch {
-  return { source, seq, rows: rows.map(rowFromWire), status: status && JSON.stringify(status) };
+/** `address`: where the sidecar said it, which its own word cannot change. */
+export function batchFromWire({ source, seq, rows, status }: TotalsBatchWire, address: string | null): TotalsBatch {
+  const report = status && ({ ...status, address } satisfies SidecarReport);
+  return { source, seq, rows: rows.map(rowFromWire), status: report && JSON.stringify(report) };
 }
 
 export function batchToWire({ source, seq, rows, status }: TotalsBatch): TotalsBatchWire {
@@ -63,8 +69,8 @@ export function batchToWire({ source, seq, rows, status }: TotalsBatch): TotalsB
 }
 
 /** What a sidecar said of itself; undefined if it said nothing that is understood here. */
-export function readStatus(json: string | null): SidecarStatus | undefined {
-  return json === null ? undefined : sidecarStatus.safeParse(JSON.parse(json)).data;
+export function readSidecarReport(json: string | null): SidecarReport | undefined {
+  return json === null ? undefined : sidecarReport.safeParse(JSON.parse(json)).data;
 }
 
 function rowFromWire(row: TotalsBatchWire['rows'][number]): CountedRow {

@@ -108,7 +108,7 @@ function nameFamily(issue: WayIssue, input: WayInput, family: ChainFamily): WayI
 
 /** All rails as one, with the latest state of facilitators, whichever rail asked them. */
 export type Rails = Rail &
-  Pick<Facilitators, 'standing'> &
+  Pick<Facilitators, 'standing' | 'healthOf'> &
   Pick<NetworkRail, 'revision' | 'watch'> & {
     /** Rail of a network; undefined: none serves it. */
     readonly for: (network: string) => NetworkRail | undefined;
@@ -132,6 +132,7 @@ export function createRails(deps: FacilitatorDeps): Rails {
   return {
     for: find,
     standing: facilitators.standing,
+    healthOf: facilitators.healthOf,
     requirement: (offer, quote, version) => railOf(offer.way).requirement(offer, quote, version),
     read: (credential, ways) => {
       const reading = readEnvelope(credential);

@@ -18,8 +18,8 @@ export type ServiceAnswer =
   | { readonly kind: 'fine' }
   /** The facilitator takes these kinds. */
   | { readonly kind: 'kinds'; readonly kinds: readonly Kind[] }
-  /** A sentence for an operator. */
-  | { readonly kind: 'fault'; readonly sentence: string };
+  /** A sentence for an operator. `isRefusal`: the facilitator takes no call of ours. */
+  | { readonly kind: 'fault'; readonly sentence: string; readonly isRefusal?: boolean };
 
 /** A question by the name of its service; two ways that ask the same of the same are one question. */
 export type ServiceQuestions = ReadonlyMap<string, () => Promise<ServiceAnswer>>;
@@ -88,11 +88,13 @@ function waysOf(receivers: readonly Receiver[]): readonly PaidWay[] {
   );
 }
 
-function nameOfFacilitator({ url, account }: Facilitator): string {
+/** Name of the question that asks a facilitator. */
+export function nameOfFacilitator({ url, account }: Facilitator): string {
   return `facilitator ${url} ${account ?? ''}`;
 }
 
-function nameOfNode(url: string, network: string): string {
+/** Name of the question that asks a node. */
+export function nameOfNode(url: string, network: string): string {
   return `node ${url} ${network}`;
 }
 
@@ -105,7 +107,7 @@ async function askFacilitator(facilitator: Facilitator, deps: StartCheckDeps): P
   const supported = readSupported(facilitator, reply, deps.clock.now());
   return 'kinds' in supported
     ? { kind: 'kinds', kinds: supported.kinds }
-    : { kind: 'fault', sentence: supported.finding.detail };
+    : { kind: 'fault', sentence: supported.finding.detail, isRefusal: supported.finding.level === 'cannot_serve' };
 }
 
 async function askNode(

@@ -57,7 +57,7 @@ export const EXAMPLE_HISTORY = historyOf(ended, ended.events);
 
 /** The network of the examples alone. */
 export const EXAMPLE_NETWORKS: NamedNetworks = {
-  find: () => ({ name: 'base-sepolia', explorer: 'https://sepolia.basescan.org' }),
+  find: () => ({ name: 'base-sepolia', explorer: 'https://sepolia.basescan.org', tokens: [] }),
 };
 
 function exampleOf(rows: readonly ChargeRow[]): object {

@@ -11,7 +11,7 @@ import { FIRST_SHOWN, inOrder, type ChargeView } from './charge-schemas.ts';
 
 /** Finds a network that has a name, by its CAIP-2 name. */
 export type NamedNetworks = {
-  readonly find: (caip2: string) => Pick<KnownNetwork, 'name' | 'explorer'> | undefined;
+  readonly find: (caip2: string) => Pick<KnownNetwork, 'name' | 'explorer' | 'tokens'> | undefined;
 };
 
 /** A charge as people see it. `networks` are those that are known by name. */

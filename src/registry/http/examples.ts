@@ -22,6 +22,8 @@ import type { changeList, createBody, health, matchBody, patchBody, RegisterBody
 import type { tryBody } from '../trying/try-schemas.ts';
 import type { patternBody } from '../trying/pattern-schemas.ts';
 import type { auditList } from '../audit/audit-schemas.ts';
+import type { ReceiverCheck, receiverList } from '../receivers/receiver-schemas.ts';
+import type { sidecarList } from '../sidecars/sidecar-schemas.ts';
 import type { keyBody, keyList, KeyView, newKey } from '../keys/key-schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { overviewBody, seriesBody, topRoutesBody, totalsBody } from '../totals/totals-schemas.ts';
@@ -351,6 +353,61 @@ const AUDIT = {
   },
 } as const;
 
+const HOUSE = {
+  listReceivers: {
+    description:
+      'Receivers of the configuration of this process; those of sidecars are in their own. `status` of a facilitator is `resting` while it is left alone, `unauthorized` if it takes no call of this account, `failing` if the last call got no usable answer, and `unasked` before the first. Looking asks what was not heard of for a minute again, in the background.',
+    answer: {
+      data: [
+        {
+          id: 'default',
+          ways: [
+            {
+              ...{ scheme: 'exact', network: charge.network, network_name: 'base-sepolia', testnet: true },
+              ...{ asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', symbol: 'USDC', decimals: 6 },
+              pay_to_address: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C',
+              address_url: 'https://sepolia.basescan.org/address/0x209693Bc6afc0C5328bA36FaF03C514EF312287C',
+              facilitators: [
+                {
+                  ...{ host: 'facilitator.example.com', auth: 'bearer', status: 'failing', since: AT },
+                  ...{ last_error: 'it did not answer in time', p50_ms: 180.5 },
+                },
+              ],
+              rpc: { host: 'sepolia.base.org', status: 'ok' },
+            },
+          ],
+          currencies: ['USD', 'USDC'],
+          routes: 12,
+        },
+      ],
+    } satisfies z.input<typeof receiverList>,
+  },
+  checkReceiver: {
+    description:
+      'What `tollgate check --online` finds for this receiver: facilitators, their word on a payment that cannot be valid, and nodes. No money moves. Once per receiver and 10 seconds.',
+    answer: {
+      ok: true,
+      findings: [
+        { level: 'ok', detail: 'the facilitator facilitator.example.com serves exact on eip155:84532' },
+        { level: 'ok', detail: 'the token on eip155:84532 is what is configured' },
+      ],
+      checked_at: AT,
+    } satisfies ReceiverCheck,
+  },
+  listSidecars: {
+    description:
+      'Sidecars that hand counts over or hold a stream here, the workers of one as one; those that stopped are left out. `behind` counts changes of routes. `ready` is null if a sidecar says nothing of itself: then its key lacks the scope `ledger`, and its requests are in no sum. At most 1,000.',
+    answer: {
+      data: [
+        {
+          ...{ name: 'api-7d9f', version: '0.1.0', address: '10.0.0.7', since: AT, last_seen: LATER },
+          ...{ revision: 41, behind: 1, ready: true, reasons: [] },
+        },
+      ],
+    } satisfies z.input<typeof sidecarList>,
+  },
+} as const;
+
 const ABOUT = {
   getHealth: {
     description: 'Says only that the process answers; whether it could take a payment is its admin listener’s to say.',
@@ -404,6 +461,7 @@ export const EXPLAINED: Readonly<Record<string, Example>> = {
   ...BILLING,
   ...LEDGER,
   ...KEYS,
+  ...HOUSE,
   ...TRYING,
   ...AUDIT,
   ...ABOUT,

@@ -30,6 +30,8 @@ const TAGS = [
   { name: 'desk-links', prefix: '/v1/desk-links', description: 'Links to the page for owners.' },
   { name: 'house', prefix: '/v1/api-keys', description: 'API keys, for people: with a JWT.' },
   { name: 'audit', prefix: '/v1/audit', description: 'Who changed what, for people: with a JWT.' },
+  { name: 'receivers', prefix: '/v1/receivers', description: 'Where money goes, for people: with a JWT.' },
+  { name: 'sidecars', prefix: '/v1/sidecars', description: 'Sidecars of this registry, for people: with a JWT.' },
   { name: 'about', prefix: '/', description: 'What this registry is, for anyone.' },
 ] as const;
 

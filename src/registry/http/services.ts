@@ -3,6 +3,7 @@
 import type { MatchRules } from '../../domain/explanation.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
+import type { Receivers } from '../../domain/payment/offer.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import type { Clock, Random } from '../../host/clock.ts';
@@ -22,6 +23,8 @@ import type { ChargeStreams } from '../charges/charge-stream.ts';
 import type { ExportPlaces } from '../charges/export-places.ts';
 import type { NamedNetworks } from '../charges/charge-view.ts';
 import type { ConfiguredKey } from '../auth/api-keys.ts';
+import type { ReceiverChecks } from '../receivers/receiver-checks.ts';
+import type { ReceiverServices } from '../receivers/receiver-services.ts';
 import type { Trial } from '../trying/trial.ts';
 import type { AuditStore } from '../store/audit-ports.ts';
 import type { ApiKeyStore } from '../store/ports.ts';
@@ -53,6 +56,10 @@ export type Services = {
   readonly matchRules: () => MatchRules;
   /** What the proxy of this process would answer; undefined if it has none. */
   readonly trial: () => Trial | undefined;
+  /** Receivers of the configuration in force. */
+  readonly receivers: () => Receivers;
+  readonly receiverServices: Pick<ReceiverServices, 'health'>;
+  readonly receiverChecks: ReceiverChecks;
   readonly apiKeys: ApiKeyStore;
   /** Undefined if the store keeps none. */
   readonly audit: AuditStore | undefined;

@@ -29,10 +29,11 @@ const UNREADABLE_ID = -1;
 const REVISION = /^\d{1,15}$/;
 
 export async function serveRoutes(
-  { headers }: EndpointCall,
+  call: EndpointCall,
   { feed, routes, sidecars, wholeSets }: Services,
 ): Promise<EndpointOutcome> {
-  sidecars.polled(headers);
+  const { headers } = call;
+  sidecars.polled(call);
   await routes.reach(knownRevision(headers));
   const zips = acceptsGzip(headers['accept-encoding']);
   const headersOf = ({ revision, etag, zippedEtag }: FeedName, zipped: boolean): string[] => [
@@ -95,9 +96,10 @@ export function answerMatch({ query }: EndpointCall<unknown, MatchQuery>, servic
 }
 
 export async function streamEvents(
-  { headers, principal }: EndpointCall,
+  call: EndpointCall,
   { streams, sidecars, routes }: Services,
 ): Promise<EndpointOutcome> {
+  const { headers, principal } = call;
   await routes.reach(knownRevision(headers));
   if (!streams.hasRoom(principal)) {
     return fail(
@@ -117,7 +119,7 @@ export async function streamEvents(
       ...['Tollgate-Registry', routes.registryId, 'Tollgate-Revision', String(routes.head().revision)],
     ],
     open: (res) => {
-      res.once('close', sidecars.connected(headers));
+      res.once('close', sidecars.connected(call));
       streams.open(res, principal, lastSeen);
     },
   };

@@ -3,12 +3,11 @@
 import type { z } from 'zod';
 import { conversionOf } from '../../domain/totals/request-counts.ts';
 import { keptSince, spansOf, STEP_MS, widen } from '../../domain/totals/steps.ts';
-import type { TotalsSource } from '../../domain/totals/totals-store.ts';
-import { readStatus } from '../../domain/totals/totals-wire.ts';
 import { fail, jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
 import { percentilesOf, requestsOf, revenueOf } from './added-up.ts';
 import { askedRange, iso } from './asked-range.ts';
+import { knownSidecars, type SidecarFacts } from '../sidecars/known-sidecars.ts';
 import { withTotals } from './with-totals.ts';
 import type { overviewQuery } from './totals-schemas.ts';
 
@@ -46,31 +45,22 @@ export function showOverview(
       overhead_ms: overhead.p50 === null ? null : overhead,
       routes: { active, paused },
       charges,
-      sync: syncOf(sources, services.sidecars.ids(), now),
+      sync: syncOf({ sources, contacts: services.sidecars.contacts(), nowMs: now }),
       as_of: iso(now),
     });
   });
 }
 
-/** Time without a word after which a sidecar is stale. */
-const SILENT_MS = STEP_MS.minute;
-
 type Sync = { readonly sidecars: number; readonly stale: number; readonly uncounted: number; readonly lost: number };
 
-/** `connected`: the sidecars that this process sees itself; `sources`: those that hand counts over, to whatever replica. */
-function syncOf(sources: readonly TotalsSource[], connected: ReadonlySet<string>, now: number): Sync {
-  const recent = sources.filter(({ lastAt }) => lastAt > now - STEP_MS.day);
-  const known = recent.flatMap(({ source, lastAt, status }) => {
-    const said = readStatus(status);
-    return said === undefined || said.ending
-      ? []
-      : [{ source, isSilent: lastAt < now - SILENT_MS, isReady: said.ready }];
-  });
-  const heard = new Set(known.filter(({ isSilent }) => !isSilent).map(({ source }) => source));
+function syncOf(facts: SidecarFacts): Sync {
+  const known = knownSidecars(facts);
+  const heard = known.filter(({ isSilent }) => !isSilent);
+  const recent = facts.sources.filter(({ lastAt }) => lastAt > facts.nowMs - STEP_MS.day);
   return {
-    sidecars: heard.union(connected).size,
-    stale: known.filter(({ isSilent, isReady }) => isSilent || !isReady).length,
-    uncounted: connected.difference(heard).size,
+    sidecars: heard.length,
+    stale: known.filter(({ isSilent, report }) => isSilent || report?.ready === false).length,
+    uncounted: heard.filter(({ isCounted }) => !isCounted).length,
     lost: recent.reduce((sum, { lost }) => sum + lost, 0),
   };
 }

@@ -14,7 +14,7 @@ import {
   type TotalsStep,
 } from '../../domain/totals/steps.ts';
 import type { MoneySum, StepSums } from '../../domain/totals/totals-store.ts';
-import { readStatus } from '../../domain/totals/totals-wire.ts';
+import { readSidecarReport } from '../../domain/totals/totals-wire.ts';
 import { fail, jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
 import { percentilesOf, requestsOf, revenueOf } from './added-up.ts';
@@ -139,7 +139,7 @@ async function completeUntil({ sources, countedUntil }: TotalsBook, now: number)
   const others = (await sources()).flatMap(({ lastAt, status }) => {
     if (lastAt < now - LIVE_MS) return [];
     // A sidecar tells every time; a replica tells only what it counted.
-    const said = readStatus(status);
+    const said = readSidecarReport(status);
     if (said === undefined) return [own === undefined ? now - EVERY_MS : now];
     return said.ending ? [] : [lastAt];
   });

@@ -5,6 +5,7 @@ import { batchFromWire } from '../../domain/totals/totals-wire.ts';
 import { emptyResponse, fail, invalidBody, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
 import type { totalsBody } from './totals-schemas.ts';
+import { plainAddress } from '../stream/sidecars.ts';
 import { withTotals } from './with-totals.ts';
 
 /** How far the clock of a sidecar may be ahead, and how long one may have been cut off: beyond, a clock is wrong. */
@@ -12,11 +13,11 @@ const AHEAD_MS = STEP_MS.hour;
 const BEHIND_MS = 7 * STEP_MS.day;
 
 export function takeTotals(
-  { body }: EndpointCall<unknown, unknown, z.output<typeof totalsBody>>,
+  { body, peer }: EndpointCall<unknown, unknown, z.output<typeof totalsBody>>,
   services: Services,
 ): Promise<EndpointOutcome> {
   return withTotals(services, async (totals) => {
-    const batch = batchFromWire(body);
+    const batch = batchFromWire(body, plainAddress(peer.address));
     const now = services.clock.now();
     const at = batch.rows.findIndex(({ startMs }) => startMs > now + AHEAD_MS || startMs < now - BEHIND_MS);
     if (at >= 0) {

@@ -9,13 +9,18 @@ export type TrialAnswer = {
   readonly body: string;
 };
 
+/** `silent`: the processes that would write the answer did not say it. */
+export type TrialOutcome =
+  | { readonly kind: 'answer'; readonly answer: TrialAnswer }
+  | { readonly kind: 'forwarded' }
+  | { readonly kind: 'silent' };
+
+export type TrialRequest = { readonly method: string; readonly path: string };
+
 export type Trial = {
   /** Scheme and authority under which clients reach the proxy. */
   readonly origin: string;
   readonly offer: NonNullable<MatchQuestion['offer']>;
-  /** Answers a request without a payment; undefined: it goes upstream. */
-  readonly answer: (
-    verdict: Verdict,
-    request: { readonly method: string; readonly path: string },
-  ) => TrialAnswer | undefined;
+  /** Answers a request without a payment. */
+  readonly answer: (verdict: Verdict, request: TrialRequest) => TrialOutcome | Promise<TrialOutcome>;
 };

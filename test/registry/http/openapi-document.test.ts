@@ -419,6 +419,13 @@ describe('live responses are what the document says', () => {
     for (const query of ['', '?limit=1', '?kind=nothing']) await dashboard('GET', '/v1/audit', `/v1/audit${query}`);
   });
 
+  test('behaviour: answers about receivers and sidecars are what the document says', async () => {
+    const [RECEIVERS, CHECK, SIDECARS] = ['/v1/receivers', '/v1/receivers/{id}/check', '/v1/sidecars'];
+    await dashboard('GET', RECEIVERS, RECEIVERS);
+    for (const id of ['default', 'default', 'nobody']) await dashboard('POST', CHECK, `${RECEIVERS}/${id}/check`);
+    await dashboard('GET', SIDECARS, SIDECARS);
+  });
+
   test('behaviour: answers of the endpoints for anyone are what the document says', async () => {
     await check(row('GET', '/v1/health'), await kit.ask('GET', '/v1/health'));
     for (const path of ['/v1/health', '/openapi.json', '/v1/openapi.json'])

@@ -75,7 +75,7 @@ export function OverviewView() {
               {series.value !== null && <Latency series={series.value} overview={overview.value} />}
             </div>
           </div>
-          {overview.value !== null && overview.value.sync.sidecars > 0 && (
+          {overview.value !== null && overview.value.sync.sidecars + overview.value.sync.stale > 0 && (
             <Sidecars uncounted={overview.value.sync.uncounted ?? 0} />
           )}
         </div>

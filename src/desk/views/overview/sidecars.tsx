@@ -1,6 +1,6 @@
 // The sidecars that take their routes from this registry: who they are, how far they are behind, whether they could take a payment.
 import { useResource } from '../../net/resource.ts';
-import { Moment, State } from '../../parts/text.tsx';
+import { Moment, State, type Tone } from '../../parts/text.tsx';
 import { Loaded, Skeleton } from '../../parts/states.tsx';
 import type { SidecarsAnswer, SidecarView } from '../../wire/house.ts';
 
@@ -36,7 +36,7 @@ export function Sidecars({ uncounted }: SidecarsProps) {
             </thead>
             <tbody>
               {data.map((sidecar) => (
-                <SidecarRow key={`${sidecar.name} ${sidecar.address ?? ''}`} sidecar={sidecar} />
+                <SidecarRow key={`${sidecar.name} ${sidecar.address ?? ''} ${sidecar.since ?? ''}`} sidecar={sidecar} />
               ))}
             </tbody>
           </table>
@@ -47,16 +47,15 @@ export function Sidecars({ uncounted }: SidecarsProps) {
 }
 
 function SidecarRow({ sidecar }: { readonly sidecar: SidecarView }) {
-  const { name, version, address, last_seen: seen, behind, ready, reasons } = sidecar;
+  const { name, version, address, last_seen: seen, reasons } = sidecar;
+  const standing = standingOf(sidecar);
   return (
     <tr data-row>
       <th scope="row" class="a1">
         {name}
       </th>
       <td class="a2">
-        <State tone={ready === false ? 'bad' : behind ? 'warn' : 'good'}>
-          {ready === false ? 'not ready' : behind ? `${behind} behind` : 'up to date'}
-        </State>
+        <State tone={standing.tone}>{standing.text}</State>
         {reasons.length > 0 && <p class="muted">{reasons.join('; ')}</p>}
       </td>
       <td>{version ?? '–'}</td>
@@ -68,4 +67,10 @@ function SidecarRow({ sidecar }: { readonly sidecar: SidecarView }) {
       </td>
     </tr>
   );
+}
+
+function standingOf({ ready, behind }: SidecarView): { readonly tone: Tone; readonly text: string } {
+  if (ready === false) return { tone: 'bad', text: 'not ready' };
+  if (ready === null) return { tone: 'warn', text: 'says nothing of itself' };
+  return behind ? { tone: 'warn', text: `${behind} behind` } : { tone: 'good', text: 'up to date' };
 }

@@ -21,7 +21,9 @@ export function ReceiversView() {
         {({ data }) =>
           data.length === 0 ? (
             <Empty title="No receivers" command="tollgate init --upstream http://127.0.0.1:3000 --pay-to 0xYourAddress">
-              Without a receiver nothing can be paid for. Declare one under <code>receivers</code> in the configuration:
+              Without a receiver nothing can be paid for. Declare one under <code>receivers</code> in the configuration.
+              Sidecars have theirs in their own configuration, and are checked there by{' '}
+              <code>tollgate check --online</code>.
             </Empty>
           ) : (
             <div class="stack">
@@ -77,21 +79,29 @@ function Way({ way }: { readonly way: WayView }) {
           <>
             <dt>Node</dt>
             <dd>
-              {way.rpc.host} <State tone={way.rpc.status === 'ok' ? 'good' : 'warn'}>{way.rpc.status}</State>
+              {way.rpc.host} <State tone={NODE[way.rpc.status].tone}>{NODE[way.rpc.status].text}</State>
             </dd>
           </>
         )}
       </dl>
       <ul class="facilitators" aria-label="Facilitators">
-        {way.facilitators.map((facilitator) => (
-          <Facilitator key={facilitator.host} facilitator={facilitator} />
+        {way.facilitators.map((facilitator, index) => (
+          <Facilitator key={index} facilitator={facilitator} />
         ))}
       </ul>
     </div>
   );
 }
 
-const FACILITATOR: Readonly<Record<FacilitatorView['status'], { readonly tone: Tone; readonly text: string }>> = {
+type Standing = { readonly tone: Tone; readonly text: string };
+
+const NODE: Readonly<Record<NonNullable<WayView['rpc']>['status'], Standing>> = {
+  ok: { tone: 'good', text: 'working' },
+  failing: { tone: 'warn', text: 'failing' },
+  unasked: { tone: 'calm', text: 'not asked yet' },
+};
+
+const FACILITATOR: Readonly<Record<FacilitatorView['status'], Standing>> = {
   ok: { tone: 'good', text: 'working' },
   resting: { tone: 'warn', text: 'left alone for a moment' },
   unauthorized: { tone: 'bad', text: 'refuses our credentials' },
@@ -101,7 +111,7 @@ const FACILITATOR: Readonly<Record<FacilitatorView['status'], { readonly tone: T
 
 function Facilitator({ facilitator }: { readonly facilitator: FacilitatorView }) {
   const { host, auth, status, since, last_error: error, p50_ms: p50 } = facilitator;
-  const { tone, text } = FACILITATOR[status] ?? { tone: 'calm', text: status };
+  const { tone, text } = FACILITATOR[status];
   return (
     <li>
       <strong>{host}</strong>
@@ -113,7 +123,7 @@ function Facilitator({ facilitator }: { readonly facilitator: FacilitatorView })
           </>
         )}
         {p50 !== null && `, ${millisecondsText(p50)} at the median`}
-        {auth !== null && auth !== 'none' && `, ${auth}`}
+        {auth !== null && `, ${auth}`}
       </span>
       {error !== null && status !== 'ok' && <p class="fault">{error}</p>}
     </li>
@@ -156,12 +166,11 @@ function Check({ id }: { readonly id: string }) {
   );
 }
 
-const LEVELS: Readonly<Record<string, Tone>> = {
-  error: 'bad',
-  warning: 'warn',
-  warn: 'warn',
-  ok: 'good',
-  info: 'calm',
+const LEVELS: Readonly<Record<ReceiverCheckAnswer['findings'][number]['level'], Standing>> = {
+  ok: { tone: 'good', text: 'fine' },
+  warning: { tone: 'warn', text: 'look' },
+  cannot_serve: { tone: 'bad', text: 'refused' },
+  away: { tone: 'bad', text: 'no answer' },
 };
 
 function Findings({ found }: { readonly found: ReceiverCheckAnswer }) {
@@ -173,7 +182,7 @@ function Findings({ found }: { readonly found: ReceiverCheckAnswer }) {
       <ul>
         {found.findings.map(({ level, detail }) => (
           <li key={detail}>
-            <State tone={LEVELS[level] ?? 'calm'}>{level}</State>
+            <State tone={LEVELS[level].tone}>{LEVELS[level].text}</State>
             <span>{detail}</span>
           </li>
         ))}

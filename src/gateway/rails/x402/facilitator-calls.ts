@@ -3,6 +3,7 @@
 // theirs, except a checked reason and what they say of extensions.
 import type { Way } from '../../../domain/payment/way.ts';
 import type { Facilitator, WayServices } from '../../../domain/payment/offer.ts';
+import { UNASKED, type FacilitatorHealth, type FacilitatorStatus } from '../../../domain/payment/service-health.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import type { Metrics } from '../../../host/metrics.ts';
@@ -70,12 +71,15 @@ type KnownFacilitator = {
   readonly named: { readonly facilitator: string; readonly account?: string };
   readonly breaker: Breaker;
   readonly semaphores: Readonly<Record<Operation, Semaphore>>;
+  /** Replaced by every call that was made. */
+  health: FacilitatorHealth;
 };
 
 /** Calls of facilitators, and how each stands. */
 export type FacilitatorCalls = {
   /** State of each of these, one entry a facilitator. */
   readonly standing: (facilitators: readonly Facilitator[]) => readonly FacilitatorStanding[];
+  readonly healthOf: (facilitator: Facilitator) => FacilitatorHealth;
   /** Counter that is raised whenever a facilitator is left alone, or no more. */
   readonly revision: () => number;
   readonly stateOf: (facilitator: Facilitator) => KnownFacilitator;
@@ -118,7 +122,7 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
       // It waits until its time is over. The limit of payments at a time bounds how many wait.
       const semaphores = { verify: createSemaphore(calls, waiting), settle: createSemaphore(calls, Infinity) };
       const named = { facilitator: new URL(url).host, ...(account === undefined ? {} : { account }) };
-      known.set(name, (state = { named, breaker: createBreaker(clock), semaphores }));
+      known.set(name, (state = { named, breaker: createBreaker(clock), semaphores, health: UNASKED }));
     }
     return state;
   };
@@ -189,8 +193,14 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
     result: CallResult,
     why = '',
   ): string => {
-    const { named } = stateOf(facilitator);
-    observe({ facilitator: named.facilitator, operation, result, durationMs: clock.monotonic() - since });
+    const durationMs = clock.monotonic() - since;
+    const state = stateOf(facilitator);
+    const { named, breaker } = state;
+    observe({ facilitator: named.facilitator, operation, result, durationMs });
+    if (result !== 'skipped') {
+      const end = { result, why, durationMs, reason: breaker.reason(), nowMs: clock.now() };
+      state.health = healthAfter(state.health, end);
+    }
     if (result !== 'ok' && result !== 'refused') log.warn('facilitator', { ...named, operation, result, why });
     return `${named.facilitator}: ${why}`;
   };
@@ -201,6 +211,7 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
     shortestRest,
     note,
     revision: () => revision,
+    healthOf: (facilitator) => stateOf(facilitator).health,
     standing: (facilitators) => {
       const byState = new Map(facilitators.map((facilitator) => [stateOf(facilitator), facilitator]));
       const urls = [...byState.values()].map(({ url }) => url);
@@ -210,6 +221,55 @@ export function createCalls(deps: FacilitatorDeps): FacilitatorCalls {
       });
     },
   };
+}
+
+// How a facilitator answers, for people: by its last call, unless it is left alone.
+
+/** Answers whose durations are kept. */
+const KEPT_DURATIONS = 100;
+
+type LastCall = {
+  readonly result: Exclude<CallResult, 'skipped'>;
+  readonly why: string;
+  readonly durationMs: number;
+  /** Reason why the circuit breaker is open after the call. */
+  readonly reason: OpenReason | undefined;
+  readonly nowMs: number;
+};
+
+function healthAfter(before: FacilitatorHealth, end: LastCall): FacilitatorHealth {
+  const { result, why, durationMs, reason, nowMs } = end;
+  const isAnswer = result === 'ok' || result === 'refused';
+  const left = reason === undefined || reason === 'slow' ? undefined : statusAfter(reason);
+  const status = reason === undefined ? statusAfter(result) : left === 'unauthorized' ? left : 'resting';
+  return {
+    status,
+    sinceMs: status === before.status ? before.sinceMs : nowMs,
+    askedMs: nowMs,
+    lastError: isAnswer ? null : why || result,
+    durationsMs: isAnswer ? [...before.durationsMs.slice(1 - KEPT_DURATIONS), durationMs] : before.durationsMs,
+  };
+}
+
+function statusAfter(result: LastCall['result']): FacilitatorStatus {
+  switch (result) {
+    case 'ok':
+    case 'refused':
+      return 'ok';
+    case 'unauthorized':
+    case 'forbidden':
+    case 'payment_required':
+    case 'clock_skew':
+      return 'unauthorized';
+    case 'rate_limited':
+    case 'not_carried_out':
+    case 'unknown':
+    case 'nonsense':
+    case 'failed':
+      return 'failing';
+    default:
+      return result satisfies never;
+  }
 }
 
 /** A place of `semaphore` within `waitMs`. */

@@ -18,7 +18,7 @@ import type { PresentedPayment, Rail, Refusal, Settlement } from '../rail.ts';
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
-export type Facilitators = Pick<FacilitatorCalls, 'standing' | 'revision'> & {
+export type Facilitators = Pick<FacilitatorCalls, 'standing' | 'healthOf' | 'revision'> & {
   /** Asks about payments that `chain` has words for. */
   readonly askFor: (chain: ChainWords, options?: SettleOrder) => Pick<Rail, 'verify' | 'settle' | 'firstVia'>;
 };
@@ -29,6 +29,7 @@ export function createFacilitators(deps: FacilitatorDeps): Facilitators {
     askFor: (chain, options = { settles: 'in_order' }) => createAsking(deps, calls, chain, options),
     revision: calls.revision,
     standing: calls.standing,
+    healthOf: calls.healthOf,
   };
 }
 

@@ -4,6 +4,7 @@ import { REQUEST_OUTCOMES } from '../../../domain/totals/request-counts.ts';
 import { TOTALS_STEPS } from '../../../domain/totals/steps.ts';
 import {
   ALL_ROUTES,
+  MOST_SOURCES,
   type BatchAddResult,
   type MoneySum,
   type OverheadSum,
@@ -53,6 +54,10 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
       `INSERT INTO ${schema}.totals_sources (source, seq, first_at, last_at, lost, status) VALUES ($1, $2, $3, $3, $4, $5)
        ON CONFLICT (source) DO UPDATE SET seq = excluded.seq, last_at = excluded.last_at, lost = excluded.lost,
          status = excluded.status`,
+    ),
+    forgetSources: named(
+      `DELETE FROM ${schema}.totals_sources WHERE source IN
+         (SELECT source FROM ${schema}.totals_sources ORDER BY last_at DESC, source DESC OFFSET ${MOST_SOURCES - 1})`,
     ),
     named: named(
       `SELECT t.step, t.start, t.route_id FROM unnest($1::text[], $2::int4[]) AS k (step, start)
@@ -116,6 +121,8 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
             const [known] = (await session.query(statements.source, [plain(source)])).rows;
             const place = placeOfBatch(known, seq);
             if (place.kind === 'known') return place;
+            // Room for a source that is not known yet.
+            if (known === undefined) await session.query(statements.forgetSources, []);
             const said = status === undefined ? null : plain(status);
             await session.query(statements.putSource, [plain(source), seq, now(), place.lost, said]);
             if (rows.length > 0) await addRows(session, rows);

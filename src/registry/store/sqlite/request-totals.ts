@@ -6,6 +6,7 @@ import { REQUEST_OUTCOMES } from '../../../domain/totals/request-counts.ts';
 import { TOTALS_STEPS, type Span } from '../../../domain/totals/steps.ts';
 import {
   ALL_ROUTES,
+  MOST_SOURCES,
   type BatchAddResult,
   type MoneySum,
   type OverheadSum,
@@ -44,6 +45,10 @@ export function createTotalsWrites(db: DatabaseSync): TotalsWrites {
       `INSERT INTO totals_sources (source, seq, first_at, last_at, lost, status) VALUES (?1, ?2, ?3, ?3, ?4, ?5)
        ON CONFLICT DO UPDATE SET seq = ?2, last_at = ?3, lost = ?4, status = ?5`,
     ),
+    countSources: db.prepare('SELECT count(*) AS sources FROM totals_sources'),
+    forgetSources: db.prepare(
+      'DELETE FROM totals_sources WHERE source IN (SELECT source FROM totals_sources ORDER BY last_at, source LIMIT ?)',
+    ),
     named: db.prepare('SELECT route_id FROM request_totals WHERE step = ? AND start = ?'),
     addRequests: db.prepare(
       `INSERT INTO request_totals (step, start, route_id, ${COUNTS})
@@ -64,10 +69,19 @@ export function createTotalsWrites(db: DatabaseSync): TotalsWrites {
   const namedIn = ({ step, start }: RouteStep): string[] =>
     sql.named.all(step, start).map((row) => text(row, 'route_id'));
 
+  /** Makes room for a source that is not known yet. */
+  const forgetOldest = (): void => {
+    const row = sql.countSources.get();
+    const over = row === undefined ? 0 : integer(row, 'sources') + 1 - MOST_SOURCES;
+    if (over > 0) sql.forgetSources.run(over);
+  };
+
   return {
     addTotals: ({ source, seq, rows, status }, now) => {
-      const place = placeOfBatch(sql.source.get(source), seq);
+      const last = sql.source.get(source);
+      const place = placeOfBatch(last, seq);
       if (place.kind === 'known') return place;
+      if (last === undefined) forgetOldest();
       sql.putSource.run(source, seq, now, place.lost, status ?? null);
       const { requests, overhead } = rowsToAdd(rows, namedIn);
       for (const { step, start, routeId, requests: counts } of requests)
