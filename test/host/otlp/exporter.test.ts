@@ -57,6 +57,8 @@ function bed() {
     /** Moves the time to the next timer; returns how long that was. */
     next: async (): Promise<number> => {
       await settle();
+      // A batch is compressed before anything waits for its sake.
+      while (timers.size === 0) await new Promise(setImmediate);
       const [first] = [...timers].toSorted((a, b) => a.at - b.at);
       if (first === undefined) throw new Error('no timer is set');
       timers.delete(first);
