@@ -144,14 +144,9 @@ test('attack: a form of another site or port changes a price, makes a key, signs
       const answer = lured.waitForResponse((response) => response.url().startsWith(home()));
       await lured.getByRole('button').click();
       const response = await answer;
-      const sent = await response.request().allHeaders();
-      expect([site, action, sent['sec-fetch-site'], response.status()]).toEqual([
-        site,
-        action,
-        site,
-        expect.any(Number),
-      ]);
-      expect([401, 403, 415]).toContain(response.status());
+      // The strict cookie comes along from another port alone, and is refused for where it comes from.
+      const expected = action.startsWith('/v1') && site === 'cross-site' ? 401 : 403;
+      expect([site, action, response.request().method(), response.status()]).toEqual([site, action, 'POST', expected]);
       await lured.close();
     }
   }
