@@ -5,6 +5,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
+import { writeClient } from './bundle-client.ts';
 import { bundlePage } from './bundle-page.ts';
 import { packDesk } from './pack-desk.ts';
 import { DESK_LIST } from './registry/desk/packed-desk-files.ts';
@@ -92,6 +93,8 @@ const deskList = desk.map(({ path: at, type, etag, raw, br, gz }) => {
   return { path: at, file, type, etag };
 });
 writeFileSync(path.join(deskFolder, DESK_LIST), JSON.stringify(deskList));
+
+await writeClient(path.join(DIST, 'client'));
 
 const used = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
 const packages = new Set([

@@ -49,6 +49,7 @@ const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readon
   },
   config: { folders: ['config', 'domain', 'host'], packages: ['yaml', 'zod'] },
   page: { folders: ['page', 'domain'], packages: [] },
+  client: { folders: ['client'], packages: [] },
   desk: { folders: ['desk'], packages: ['preact', '@preact/signals'] },
   workers: { folders: ['workers', 'host'], packages: [] },
 };

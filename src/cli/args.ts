@@ -8,9 +8,14 @@ type Flag = {
   readonly value?: string;
   readonly short?: string;
   readonly multiple?: true;
+  /** Values that a shell completes. */
+  readonly choices?: readonly string[];
   readonly help: string;
 };
 export type Flags = Readonly<Record<string, Flag>>;
+
+/** The flag that every command has. */
+export const HELP: Flags = { help: { short: 'h', help: 'print this' } };
 
 export type Args = {
   /** The value of a flag, or undefined if it was not given. */

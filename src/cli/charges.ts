@@ -60,9 +60,21 @@ export const charges: Command = {
     'owed no more; revenue stays. An ID may be its beginning or its end.',
     'Newest first. A sidecar without charges.store has none of its own: ask where its registry runs.',
   ],
+  examples: [
+    'tollgate charges list --status settled,delivered --from 2026-01-31',
+    'tollgate charges list --owed --json',
+    'tollgate charges show chg_AaBbCcDdEeFf',
+    'tollgate charges reconcile',
+    "tollgate charges refunded chg_AaBbCcDdEeFf --note 'by bank transfer'",
+  ],
+  actions: ACTIONS,
   flags: {
     ...CONFIG_FLAG,
-    status: { value: 'STATE', help: `list: one or several with commas of ${CHARGE_STATES.join(', ')}` },
+    status: {
+      value: 'STATE',
+      choices: CHARGE_STATES,
+      help: `list: one or several with commas of ${CHARGE_STATES.join(', ')}`,
+    },
     owed: { help: 'list: paid for, and cannot be delivered any more' },
     route: { value: 'ID', help: 'list: of one route' },
     network: { value: 'NAME', help: 'list: of one network, by its name or CAIP-2' },

@@ -37,6 +37,7 @@ export const check: Command = {
     'Prints each problem as file:line:column path: what is wrong, or ok and a summary.',
     'With --online: exit code 1 if a receiver cannot be served or a key is refused, 69 if a service did not answer.',
   ],
+  examples: ['tollgate check', 'tollgate check --config tollgate.yaml --json', 'tollgate check --online'],
   flags: {
     ...CONFIG_FLAG,
     online: {

@@ -38,6 +38,10 @@ export type Command = {
   readonly summary: string;
   /** Lines of help; the flags are listed after them. */
   readonly usage: readonly string[];
+  /** Command lines that work as they stand, the last lines of the help. */
+  readonly examples: readonly [string, ...string[]];
+  /** Words that may come first, if they are few. */
+  readonly actions?: readonly string[];
   readonly flags: Flags;
   /** Number of words that may follow the command's name. */
   readonly words: { readonly min: number; readonly max: number };

@@ -2,6 +2,7 @@
 import { charges } from './charges.ts';
 import { check } from './check.ts';
 import type { Command } from './command.ts';
+import { completionOf } from './completion.ts';
 import { copy } from './copy.ts';
 import { desk } from './desk.ts';
 import { demo } from './demo.ts';
@@ -37,5 +38,6 @@ export const COMMANDS: readonly Command[] = [
   charges,
   why,
   demo,
+  completionOf(() => COMMANDS),
   version,
 ];

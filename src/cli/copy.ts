@@ -34,6 +34,7 @@ export const copy: Command = {
     '`serve` refuses FROM. If it is interrupted, the same command does it again, or finds it done.',
     'Exit code 1: TO holds something already, or what was read back differs; 69: a store cannot be used.',
   ],
+  examples: ['tollgate copy tollgate.yaml postgres.yaml --dry-run', 'tollgate copy tollgate.yaml postgres.yaml'],
   flags: {
     'dry-run': { help: 'do all of it, also beside a running server, and undo it' },
     thaw: { help: 'let FROM be served again, as long as TO is empty or gone' },

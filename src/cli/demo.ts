@@ -59,6 +59,7 @@ export const demo: Command = {
     'Listens on loopback only and keeps nothing. It takes test money on base-sepolia. In a checkout, `npm run demo` starts',
     'chains of its own with facilitators and test money.',
   ],
+  examples: ['tollgate demo', "tollgate demo --upstream http://localhost:3000 --route 'GET /reports/* 0.10 USD'"],
   flags: {
     ...DEMO_FLAGS,
     facilitator: { value: 'URL', help: 'who verifies and settles (the public one for tests if left out)' },

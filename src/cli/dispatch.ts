@@ -1,10 +1,8 @@
 // Finds the command that the words of the command line name, runs it and returns its exit code. Without a command, or
 // with flags alone, it is `serve`.
 import { suggest } from '../domain/suggest.ts';
-import { readArgs, type Flags } from './args.ts';
+import { HELP, readArgs } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
-
-const HELP: Flags = { help: { short: 'h', help: 'print this' } };
 
 export async function runCommandLine(
   argv: readonly string[],
@@ -64,11 +62,15 @@ function describeAll(commands: readonly Command[]): string[] {
   ];
 }
 
-function describeCommand({ usage, flags }: Command): string[] {
+function describeCommand({ usage, flags, examples }: Command): string[] {
   const rows = Object.entries({ ...flags, ...HELP }).map(([name, flag]): [string, string] => [
     `${flag.short === undefined ? '    ' : `-${flag.short}, `}--${name}${flag.value === undefined ? '' : ` ${flag.value}`}`,
     flag.help,
   ]);
   const width = Math.max(...rows.map(([left]) => left.length));
-  return [...usage, '', ...rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)];
+  return [
+    ...[...usage, ''],
+    ...rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`),
+    ...['', 'Examples:', ...examples.map((example) => `  ${example}`)],
+  ];
 }

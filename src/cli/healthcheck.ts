@@ -19,6 +19,7 @@ export const healthcheck: Command = {
     '',
     'Asks /readyz of the configured admin listener, or exactly URL, and says where it asked.',
   ],
+  examples: ['tollgate healthcheck', 'tollgate healthcheck --url http://127.0.0.1:9402/readyz'],
   flags: { ...CONFIG_FLAG, url: { value: 'URL', help: 'ask this instead, such as http://127.0.0.1:9402/readyz' } },
   words: { min: 0, max: 0 },
   run: runHealthcheck,

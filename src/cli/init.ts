@@ -8,6 +8,7 @@ import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { reportProblems } from './configuration.ts';
+import { NETWORK_NAMES } from './quick-flags.ts';
 
 const DEFAULT_FILE = 'tollgate.yaml';
 const DEFAULT_UPSTREAM = 'http://127.0.0.1:3000';
@@ -22,10 +23,18 @@ export const init: Command = {
     `Writes ${DEFAULT_FILE}, or FILE, and never over a file that is there. \`tollgate check\` passes what it writes. What is left`,
     'out stands in the file as a comment.',
   ],
+  examples: [
+    "tollgate init --upstream http://localhost:3000 --pay-to 0xYourAddress --route 'GET /reports/* 0.10 USD'",
+    'tollgate init --network solana staging.yaml',
+  ],
   flags: {
     upstream: { value: 'URL', help: `the API to put behind the paywall (${DEFAULT_UPSTREAM} if left out)` },
     'pay-to': { value: 'ADDRESS', help: 'the address that receives the payments' },
-    network: { value: 'NAME', help: `one of \`tollgate networks\` (${DEFAULT_NETWORK}, with test money, if left out)` },
+    network: {
+      value: 'NAME',
+      choices: NETWORK_NAMES,
+      help: `one of \`tollgate networks\` (${DEFAULT_NETWORK}, with test money, if left out)`,
+    },
     route: {
       value: "'GET /reports/* 0.10 USD'",
       multiple: true,

@@ -24,10 +24,20 @@ export const keys: Command = {
     'tollgate keys list [--json]',
     'tollgate keys revoke ID',
   ],
+  examples: [
+    'tollgate keys create --name production-eu --scope sdk,ledger',
+    'tollgate keys list',
+    'tollgate keys revoke 4f1d2c3b4a596877',
+  ],
+  actions: ACTIONS,
   flags: {
     ...CONFIG_FLAG,
     name: { value: 'NAME', help: 'create: what the key is for' },
-    scope: { value: 'sdk,ledger', help: 'create: what it may do (sdk if left out)' },
+    scope: {
+      value: 'sdk,ledger',
+      choices: ['sdk', 'ledger', 'sdk,ledger'],
+      help: 'create: what it may do (sdk if left out)',
+    },
     json: { help: 'list: print an array' },
   },
   words: { min: 1, max: 2 },

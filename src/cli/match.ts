@@ -19,6 +19,7 @@ export const match: Command = {
     'Looks at the routes as a start with this file would make them, and writes nothing. Exit code 1 if no route applies,',
     'so that the request would be free, and if the path would be refused.',
   ],
+  examples: ['tollgate match GET /reports/q3', 'tollgate match GET /reports/q3 --json'],
   flags: { ...CONFIG_FLAG, json: { help: 'print the answer of /v1/protected-routes/match with the reasons' } },
   words: { min: 1, max: 2 },
   run: runMatch,

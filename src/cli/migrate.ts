@@ -18,6 +18,7 @@ export const migrate: Command = {
     '--grants prints what lets a user of PostgreSQL keep charges and nothing else, which is what a sidecar with',
     'charges.store needs; run it as the user who migrates: tollgate migrate --grants NAME | psql DATABASE',
   ],
+  examples: ['tollgate migrate --check', 'tollgate migrate --grants sidecar --config postgres.yaml'],
   flags: {
     ...CONFIG_FLAG,
     check: { help: 'only say whether there is something to do' },

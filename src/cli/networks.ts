@@ -15,6 +15,7 @@ export const networks: Command = {
     'NAME is a name, or a CAIP-2 name such as eip155:8453: everything about that network, as --json says of all.',
     'Exit code 1 if no such network is known.',
   ],
+  examples: ['tollgate networks', 'tollgate networks base'],
   flags: { json: { help: 'print a list of objects' } },
   words: { min: 0, max: 1 },
   run: runNetworks,

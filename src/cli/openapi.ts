@@ -17,6 +17,7 @@ export const openapi: Command = {
     '',
     'With --public: /openapi.json of the proxy, as a start with this file would serve it. Needs no running server.',
   ],
+  examples: ['tollgate openapi > registry.json', 'tollgate openapi --public --config tollgate.yaml'],
   flags: { ...CONFIG_FLAG, public: { help: 'print what the proxy tells everybody of what it sells' } },
   words: { min: 0, max: 0 },
   run: async (args, io) => {

@@ -36,6 +36,10 @@ export const probe: Command = {
     '',
     'Exit code 0: a profile is safe (with --profile: that one). 1: none is, or it cannot be told. 69: no answer came.',
   ],
+  examples: [
+    'tollgate probe --upstream http://localhost:3000 --path /v1/reports/q3',
+    'tollgate probe --upstream http://localhost:3000 --path /v1/reports/q3 --profile express --json',
+  ],
   flags: {
     upstream: { value: 'URL', help: 'your API as Tollgate reaches it: scheme, host, port' },
     path: {
@@ -43,7 +47,7 @@ export const probe: Command = {
       multiple: true,
       help: 'a path that it answers, with its query if it needs one; several times for several',
     },
-    profile: { value: 'NAME', help: 'ask about this profile: exit code 1 if it is not safe' },
+    profile: { value: 'NAME', choices: PROFILE_NAMES, help: 'ask about this profile: exit code 1 if it is not safe' },
     header: { value: "'NAME: VALUE'", multiple: true, help: 'send this too, such as an Authorization or another Host' },
     methods: {
       value: 'POST,...',

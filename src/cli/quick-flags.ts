@@ -6,10 +6,14 @@ import { ADMIN_LISTEN_VARIABLE } from '../config/admin-listen.ts';
 import type { LoadedConfig } from '../config/config.ts';
 import { findConfigFile } from '../config/load.ts';
 import { quickConfig } from '../config/quick.ts';
+import { PROFILE_NAMES } from '../domain/routing/profile.ts';
 import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args, Flags } from './args.ts';
 import { EXIT, type Io } from './command.ts';
 import { loadNamed, reportProblems, type ConfigurationResult } from './configuration.ts';
+
+/** Names that `--network` takes, for a shell to complete. */
+export const NETWORK_NAMES: readonly string[] = [...new Set(NETWORKS.known.map(({ name }) => name))];
 
 export const QUICK_FLAGS = {
   upstream: { value: 'URL', help: 'without a file: the API to put behind the paywall' },
@@ -19,6 +23,7 @@ export const QUICK_FLAGS = {
   },
   profile: {
     value: 'NAME',
+    choices: PROFILE_NAMES,
     help: 'without a file: what the API runs on, such as express; `tollgate probe` finds out which is safe',
   },
   route: {
@@ -27,7 +32,11 @@ export const QUICK_FLAGS = {
     help: 'without a file: what costs how much; may be repeated',
   },
   'pay-to': { value: '0x...', help: 'without a file: the address that receives the payments' },
-  network: { value: 'NAME', help: 'without a file: one of `tollgate networks` (base-sepolia if left out)' },
+  network: {
+    value: 'NAME',
+    choices: NETWORK_NAMES,
+    help: 'without a file: one of `tollgate networks` (base-sepolia if left out)',
+  },
   facilitator: {
     value: 'URL',
     multiple: true,

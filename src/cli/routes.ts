@@ -25,6 +25,8 @@ export const routes: Command = {
     'On a PostgreSQL store, also while it is served: in force at every process at once. Exit code 1 if no route has the id.',
     'On a SQLite store a route goes when it is taken out of the file, or on the dashboard.',
   ],
+  examples: ['tollgate routes delete 7b6ff2a8-3c34-4c55-9d8e-2f3b1c0a9d11 --config postgres.yaml'],
+  actions: ACTIONS,
   flags: CONFIG_FLAG,
   words: { min: 2, max: 2 },
   run: runRoutes,

@@ -46,6 +46,10 @@ export const serve: Command = {
     'tollgate serve [--config FILE]',
     "tollgate serve --upstream URL --route 'GET /reports/* 0.10 USD' --pay-to 0x... [--public-url URL] [--profile NAME] [--network base --facilitator URL]",
   ],
+  examples: [
+    'tollgate serve --config tollgate.yaml',
+    "tollgate --upstream http://localhost:3000 --route 'GET /reports/* 0.10 USD' --pay-to 0xYourAddress",
+  ],
   flags: { ...CONFIG_FLAG, ...QUICK_FLAGS },
   words: { min: 0, max: 0 },
   run: (args, io) => runServe(args, io, startUnderLock),

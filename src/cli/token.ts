@@ -14,6 +14,10 @@ export const token: Command = {
     '',
     'Signs with registry.jwt.secret, or with the secret that the first start made.',
   ],
+  examples: [
+    'tollgate token --ttl 15m',
+    'curl -H "Authorization: Bearer $(tollgate token)" http://127.0.0.1:8403/v1/billing/charges',
+  ],
   flags: { ...CONFIG_FLAG, ttl: { value: '1h', help: 'how long it is valid (1h if left out)' } },
   words: { min: 0, max: 0 },
   run: runToken,

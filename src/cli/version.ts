@@ -5,6 +5,7 @@ export const version: Command = {
   name: 'version',
   summary: 'print the version',
   usage: ['tollgate version [--json]'],
+  examples: ['tollgate version', 'tollgate version --json'],
   flags: { json: { help: 'print {version, node}' } },
   words: { min: 0, max: 0 },
   run: async (args, io) => {

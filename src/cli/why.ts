@@ -24,6 +24,7 @@ export const why: Command = {
     'ID is a charge id, its beginning or its end, a request id (X-Request-Id) or a transaction. Of an unpaid 402 it says what',
     'the id says; of the last 10,000 refusals of the running process the reason. Exit code 1 if nothing is known of it.',
   ],
+  examples: ['tollgate why chg_AaBbCcDdEeFf', 'tollgate why 0195d3c1-6c1e-7000-8000-3d2f1a0b4c5d --json'],
   flags: { ...CONFIG_FLAG, json: { help: 'print what GET /v1/billing/why/{id} answers' } },
   words: { min: 1, max: 1 },
   run: runWhy,

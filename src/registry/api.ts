@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import {
   advanceBody,
+  chargeEvents,
   chargeEventsQuery,
   chargeHistory,
   chargeList,
@@ -59,6 +60,7 @@ import {
   nothing,
   patchBody,
   registerBody,
+  routeEvents,
   routeList,
   routeParams,
   routeSet,
@@ -259,6 +261,7 @@ export const API: readonly Endpoint<Services>[] = [
         description: 'Events route.created, route.updated, route.deleted, reset and head; their id is the revision',
         schema: z.string(),
         mediaType: 'text/event-stream',
+        events: routeEvents,
         headers: ['Tollgate-Registry', 'Tollgate-Revision'],
       },
     },
@@ -313,6 +316,7 @@ export const API: readonly Endpoint<Services>[] = [
         description: 'Events charge, skipped and reset; their id is where a client may resume',
         schema: z.string(),
         mediaType: 'text/event-stream',
+        events: chargeEvents,
       },
     },
     problems: ['too_many_requests', 'ledger_unavailable'],

@@ -23,7 +23,7 @@ import { createKeyUses } from './auth/key-uses.ts';
 import { createFeed } from './stream/feed.ts';
 import type { FetchKeys } from './auth/key-set.ts';
 import { findLowered } from './routes/price-guard.ts';
-import { describeApi } from './http/openapi-document.ts';
+import { writeDocuments } from './http/openapi-document.ts';
 import { createRegistrations } from './routes/registrations.ts';
 import type { RouteEvent } from './routes/route-index.ts';
 import { createRouter } from './http/router.ts';
@@ -219,7 +219,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     log,
     clock,
     version,
-    document: JSON.stringify(describeApi(API, version)),
+    document: writeDocuments(API, version),
   };
 
   const gate = createDeskGate(door);

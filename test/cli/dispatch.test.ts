@@ -64,6 +64,7 @@ describe('commands', () => {
     name,
     summary: `does ${name}`,
     usage: [`tollgate ${name}`],
+    examples: [`tollgate ${name}`],
     flags: FLAGS,
     words: ANY,
     run: async (args) => {

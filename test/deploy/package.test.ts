@@ -1,13 +1,19 @@
 // The package as people install it: what is in the tarball, and that what is in it runs under plain Node. Everything
 // happens in a copy of the tree, so that nothing is left in the checkout.
-import { spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { get, type IncomingMessage } from 'node:http';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, get, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { claimOf } from '../cases/claims.ts';
+import { startRegistry, token as mintedToken, type Kit } from '../registry/kit.ts';
+import { startBrowser } from '../support/browser.ts';
 import { temporaryFolder } from '../support/process.ts';
 import { openOutput } from '../support/canaries.ts';
 import { BUNDLED, NODE, packageFile, ROOT, VALUES } from './support.ts';
@@ -47,8 +53,16 @@ beforeAll(() => {
 }, 180_000);
 afterAll(temporary.remove);
 
-/** Whether a file is one of the program, and none of the desk, which runs in browsers. */
-const isOfProgram = (name: string): boolean => name.endsWith('.js') && !name.startsWith('dist/desk/');
+/** A Node 20 of this machine, which the program would refuse; undefined if there is none. */
+const OLD_NODE = (process.env['PATH'] ?? '')
+  .split(path.delimiter)
+  .map((folder) => path.join(folder, 'node'))
+  .find((file) => existsSync(file) && spawnSync(file, ['--version'], { encoding: 'utf8' }).stdout.startsWith('v20.'));
+
+const originOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+/** Whether a file is one of the program, and none of the desk or the client, which run in browsers. */
+const isOfProgram = (name: string): boolean => name.endsWith('.js') && !/^dist\/(?:desk|client)\//.test(name);
 
 function run(program: string, args: readonly string[], cwd: string, env: Record<string, string> = {}): string {
   const { PATH = '', HOME = '' } = process.env;
@@ -108,7 +122,9 @@ describe('the tarball', () => {
   });
 
   test('behaviour: the tarball holds no test, no source and nothing that an earlier build left', () => {
-    expect(packed.filter((name) => /\.ts$|\btest\b|left-behind|tsbuildinfo/.test(name))).toEqual([]);
+    const isType = (name: string): boolean => /^dist\/client\/[\w-]+\.d\.ts$/.test(name);
+    const sources = packed.filter((name) => /\.ts$|\btest\b|left-behind|tsbuildinfo/.test(name));
+    expect(sources.filter((name) => !isType(name))).toEqual([]);
   });
 
   test('behaviour: the desk is in the tarball, built and compressed', () => {
@@ -191,18 +207,133 @@ async function openAsBrowser(url: string): Promise<string> {
   return `HTTP/1.1 ${response.statusCode} \r\n${lines.join('')}\r\n${await text(response)}`;
 }
 
+const fresh = path.join(temporary.folder, 'fresh');
+
+/** A folder into which npm installed the tarball, and nothing else. */
+function installFresh(): string {
+  if (existsSync(fresh)) return fresh;
+  mkdirSync(fresh);
+  const tarball = path.join(temporary.folder, `tollgate-${packageFile.version}.tgz`);
+  run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], fresh);
+  return fresh;
+}
+
 describe('installed', () => {
   test('behaviour: the package needs no other one, and npm installs it without a registry', () => {
     const published = JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8')) as Record<string, unknown>;
     for (const kind of ['dependencies', 'optionalDependencies', 'peerDependencies', 'bundleDependencies'])
       expect(published[kind]).toBeUndefined();
-    const fresh = path.join(temporary.folder, 'fresh');
-    mkdirSync(fresh);
-    const tarball = path.join(temporary.folder, `tollgate-${packageFile.version}.tgz`);
-    run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], fresh);
+    const fresh = installFresh();
     expect(readdirSync(path.join(fresh, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['tollgate']);
     const program = path.join(fresh, 'node_modules/.bin/tollgate');
     expect(run(program, ['version'], fresh)).toBe(`tollgate ${packageFile.version} (node ${process.version})\n`);
+  });
+
+  describe('tollgate/client', () => {
+    let kit: Kit;
+    let server: Server;
+    /** Tells the streams something again and again, until they are open and were told. */
+    let telling: NodeJS.Timeout;
+    beforeAll(async () => {
+      installFresh();
+      const script = readFileSync(path.join(fresh, 'node_modules/tollgate/dist/client/client.js'), 'utf8');
+      server = createServer((req, res) => {
+        const isScript = req.url === '/client.js';
+        res.writeHead(200, { 'Content-Type': isScript ? 'text/javascript' : 'text/html' });
+        res.end(isScript ? script : '<!doctype html><title>elsewhere</title>');
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      kit = await startRegistry({ settings: { corsOrigins: [originOf(server)] } });
+      let paid = 0;
+      const pay = (): Promise<unknown> =>
+        kit.ledger.claim(claimOf((paid += 1)), { owner: 'one', leaseMs: 60_000, maxUnsettledPerPayer: 8 });
+      telling = setInterval(() => void pay(), 50);
+    });
+    afterAll(async () => {
+      clearInterval(telling);
+      server.closeAllConnections();
+      server.close();
+      await kit.close();
+    });
+
+    /** Calls of every kind, in any place that has fetch; resolves to what came back. */
+    const USE = `
+const { data: made } = await tollgate.POST('/v1/billing/protected-routes', { body: { route_pattern: '/' + place, method: 'GET', amount: '0.10' } });
+const wrong = await tollgate.PATCH('/v1/billing/protected-routes/{id}', { params: { id: made.id }, body: { amount: 'x' } });
+const patterns = [];
+for await (const page of tollgate.pages('/v1/billing/protected-routes', { query: { limit: 1, q: '/' + place } })) patterns.push(...page.data.map((each) => each.route_pattern));
+const types = [];
+for await (const { type } of tollgate.events('/v1/billing/charges/events')) if (types.push(type) === 2) break;
+const thrown = await tollgate.pages('/v1/billing/charges', { query: { cursor: 'x' } }).next().catch((error) => error instanceof TollgateError && error.problem.code);
+const told = JSON.stringify([patterns, wrong.error.code, wrong.response.status, types, thrown]);
+`;
+    const TOLD = (place: string): string =>
+      JSON.stringify([[`/${place}`], 'invalid', 422, ['charge', 'charge'], 'malformed']);
+
+    test.skipIf(OLD_NODE === undefined)(
+      'behaviour: the packed client works under Node 20, as its import is written',
+      async () => {
+        const token = await mintedToken({ ttlSeconds: 600 });
+        const file = path.join(fresh, 'use.mjs');
+        writeFileSync(
+          file,
+          `import { createTollgate, TollgateError } from 'tollgate/client';
+const place = 'node';
+const tollgate = createTollgate({ baseUrl: 'http://127.0.0.1:${kit.port}', token: ${JSON.stringify(token)} });
+${USE}console.log(process.versions.node.split('.')[0], told);`,
+        );
+        // Not at once: the registry that answers lives in this process.
+        const { stdout } = await promisify(execFile)(OLD_NODE ?? '', [file], { cwd: fresh });
+        expect(stdout).toBe(`20 ${TOLD('node')}\n`);
+      },
+    );
+
+    test('behaviour: the packed client works in a browser, from a page of another origin that the registry allows', async () => {
+      const browser = await startBrowser();
+      try {
+        const { page, complaints } = await browser.open();
+        await page.goto(originOf(server));
+        const token = await mintedToken({ ttlSeconds: 600 });
+        const told = await page.evaluate<string>(`(async () => {
+const { createTollgate, TollgateError } = await import('/client.js');
+const place = 'browser';
+const tollgate = createTollgate({ baseUrl: 'http://127.0.0.1:${kit.port}', token: async () => ${JSON.stringify(token)} });
+${USE}return told; })()`);
+        expect(told).toBe(TOLD('browser'));
+        expect(complaints).toEqual([]);
+      } finally {
+        await browser.close();
+      }
+    });
+
+    test('behaviour: the types of the packed client are found by its import and compile without any package', () => {
+      writeFileSync(
+        path.join(fresh, 'use.mts'),
+        `import { createTollgate, type Schemas } from 'tollgate/client';
+const tollgate = createTollgate({ baseUrl: '', token: 'x' });
+export const route = async (id: string): Promise<Schemas['Route'] | undefined> =>
+  (await tollgate.GET('/v1/billing/protected-routes/{id}', { params: { id } })).data;
+// @ts-expect-error there is no such path
+void tollgate.GET('/v1/nothing');
+`,
+      );
+      const compilerOptions = {
+        strict: true,
+        noEmit: true,
+        module: 'nodenext',
+        target: 'es2022',
+        lib: ['es2022', 'dom'],
+        types: [],
+      };
+      writeFileSync(path.join(fresh, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.mts'] }));
+      run(NODE, [path.join(ROOT, 'node_modules/typescript/bin/tsc'), '--project', fresh], fresh);
+    });
+
+    test('behaviour: the client is one module that imports nothing, of at most 4 kB compressed', () => {
+      const text = readFileSync(path.join(fresh, 'node_modules/tollgate/dist/client/client.js'), 'utf8');
+      expect(text).not.toMatch(/^import |\bimport\(|\brequire\(/m);
+      expect(gzipSync(text).length).toBeLessThan(4_000);
+    });
   });
 
   test('refuses: an old Node, in one sentence and before anything is loaded that it cannot read', () => {

@@ -1,5 +1,5 @@
 // The map of src/README.md, made of the tree itself: a table a folder, a row a file, with the first sentence of the
-// file's own comment. `npm run map` writes it; test/architecture.test.ts holds the README against it.
+// file's own comment. `npm run map` writes it, and the types of the client; test/architecture.test.ts holds the README against it.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -49,4 +49,8 @@ function firstSentence(file: string): string {
   return (/^.*?[.:](?= |$)/.exec(comment)?.[0] ?? comment).replace(/:$/, '.').replaceAll('|', '\\|');
 }
 
-if (process.argv.includes('--write')) writeFileSync(README, renderReadme());
+if (process.argv[1] === import.meta.filename && process.argv.includes('--write')) {
+  const { CLIENT_SCHEMA, renderClientSchema } = await import('./client-schema.ts');
+  writeFileSync(CLIENT_SCHEMA, renderClientSchema());
+  writeFileSync(README, renderReadme());
+}

@@ -157,6 +157,9 @@ export function inOrder<T extends object>(members: T, names: readonly string[]):
 
 export const chargeList = z.object({ data: z.array(chargeView), next_cursor: z.string().nullable() });
 
+/** Events of the stream of charges, each with its data. */
+export const chargeEvents = { charge: chargeView, skipped: z.object({ count: z.int() }), reset: z.object({}) };
+
 export const chargeHistory = z.object({
   /** Oldest first. */
   data: z

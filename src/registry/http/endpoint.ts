@@ -47,6 +47,8 @@ export type ResponseSpec = {
   readonly description: string;
   readonly schema?: z.ZodType;
   readonly mediaType?: string;
+  /** Events of a stream by their type, each with the schema of its data. */
+  readonly events?: Readonly<Record<string, z.ZodType>>;
   readonly headers?: readonly string[];
 };
 

@@ -4,6 +4,7 @@ import { PROBLEMS, type ProblemCode } from '../../domain/problem.ts';
 import type { Auth } from '../auth/credentials.ts';
 import type { ResponseSpec, Endpoint } from './endpoint.ts';
 import { EXPLAINED } from './examples.ts';
+import { exampleOfProblem } from './problem-examples.ts';
 import { componentsOf, schemaOf, writtenSchema, type Json } from './schema-conversion.ts';
 import { problemBody } from './schemas.ts';
 
@@ -35,20 +36,23 @@ const TAGS = [
   { name: 'about', prefix: '/', description: 'What this registry is, for anyone.' },
 ] as const;
 
-/** A JSON value. `api` is the table in api.ts. */
-export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Json {
+/** A JSON value. `api` is the table in api.ts; `origin` that of the registry, `/` if it is where the document comes from. */
+export function describeApi<S>(api: readonly Endpoint<S>[], version: string, origin = '/'): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const endpoint of api)
     (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = describeOperation(endpoint);
   return {
     openapi: '3.1.0',
     info: { title: 'Tollgate registry', version, license: { name: 'MIT', identifier: 'MIT' } },
-    servers: [{ url: '/', description: 'This registry.' }],
+    servers: serversOf(origin),
     tags: TAGS.map(({ name, description }) => ({ name, description })),
     security: [],
     paths,
     components: {
       schemas: componentsOf(),
+      examples: Object.fromEntries(
+        api.flatMap(problemsOf).map((code) => [code, { summary: PROBLEMS[code].title, value: exampleOfProblem(code) }]),
+      ),
       securitySchemes: {
         jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A dashboard token.' },
         api_key: { type: 'http', scheme: 'bearer', description: 'An API key with the scope that the operation names.' },
@@ -63,11 +67,28 @@ export function describeApi<S>(api: readonly Endpoint<S>[], version: string): Js
   };
 }
 
+/** The document as text, for each origin under which the registry is asked. */
+export function writeDocuments<S>(api: readonly Endpoint<S>[], version: string): (origin: string) => string {
+  const described = describeApi(api, version);
+  let last = { origin: '/', text: JSON.stringify(described) };
+  return (origin) => {
+    if (last.origin !== origin) last = { origin, text: JSON.stringify({ ...described, servers: serversOf(origin) }) };
+    return last.text;
+  };
+}
+
+function serversOf(origin: string): readonly Json[] {
+  return [{ url: origin, description: 'This registry.' }];
+}
+
 function describeOperation<S>(endpoint: Endpoint<S>): Json {
   const { description, body, answer: example } = EXPLAINED[endpoint.id] ?? {};
   const answers = Object.entries(endpoint.responses).map(
     ([status, answer]) => [status, describeResponse(answer, example)] as const,
   );
+  // A redirect has no answer of its own: who follows it gets that of another place.
+  const isRedirect = !answers.some(([status]) => status.startsWith('2'));
+  const elsewhere = isRedirect ? [['default', { description: 'What is answered where it leads.' }] as const] : [];
   return {
     operationId: endpoint.id,
     tags: TAGS.filter(({ prefix }) => endpoint.path.startsWith(prefix))
@@ -89,17 +110,22 @@ function describeOperation<S>(endpoint: Endpoint<S>): Json {
     ...(endpoint.mediaTypes.length > 0
       ? { requestBody: { required: true, content: contentOf(endpoint.body, endpoint.mediaTypes, body) } }
       : {}),
-    responses: Object.fromEntries([...answers, ...describeProblems(problemsOf(endpoint))]),
+    responses: Object.fromEntries([...answers, ...describeProblems(problemsOf(endpoint)), ...elsewhere]),
   };
 }
 
-function describeResponse({ description, schema, mediaType, headers }: ResponseSpec, example: unknown): Json {
+function describeResponse({ description, schema, mediaType, headers, events }: ResponseSpec, example: unknown): Json {
   const described = (headers ?? []).map((name) => [name, { description: HEADERS[name], schema: { type: 'string' } }]);
   return {
     description,
     ...(headers ? { headers: Object.fromEntries(described) } : {}),
     ...(schema ? { content: contentOf(schema, [mediaType ?? 'application/json'], example) } : {}),
+    ...(events ? { 'x-events': mapValues(events, schemaOf) } : {}),
   };
+}
+
+function mapValues<A, B>(of: Readonly<Record<string, A>>, change: (value: A) => B): Readonly<Record<string, B>> {
+  return Object.fromEntries(Object.entries(of).map(([name, value]) => [name, change(value)]));
 }
 
 /** Lists the problems of an endpoint: what it takes says what it can refuse; the row adds the rest. */
@@ -129,7 +155,12 @@ function describeProblems(codes: readonly ProblemCode[]): [string, Json][] {
     String(status),
     {
       description: group.map((code) => `\`${code}\`: ${PROBLEMS[code].title}`).join('; '),
-      content: contentOf(problemBody, ['application/problem+json']),
+      content: {
+        'application/problem+json': {
+          schema: schemaOf(problemBody),
+          examples: Object.fromEntries(group.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+        },
+      },
     },
   ]);
 }

@@ -62,6 +62,15 @@ export const changeList = z.object({
   next_cursor: z.string().nullable(),
 });
 
+/** Events of the stream of routes, each with its data. */
+export const routeEvents = {
+  'route.created': routeWire,
+  'route.updated': routeWire,
+  'route.deleted': z.object({ id: z.uuid() }),
+  reset: z.object({ revision: z.int() }),
+  head: z.object({ revision: z.int(), routes: z.int(), digest: z.string() }),
+};
+
 export const matchBody = z.object({
   matched: z.boolean(),
   payment_required: z.boolean(),
@@ -82,6 +91,8 @@ export const problemBody = z.object({
   code: z.enum(Object.keys(PROBLEMS)),
   errors: z.array(z.object({ pointer: z.string(), detail: z.string() })).optional(),
   existing_id: z.uuid().optional(),
+  /** Ways to sign in to the desk, beside a session that is over. */
+  sign_in: z.array(z.string()).optional(),
 });
 
 type Documentation = { id?: string; description?: string; pattern?: string; examples?: unknown[] };

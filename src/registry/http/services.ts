@@ -69,8 +69,8 @@ export type Services = {
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;
-  /** The OpenAPI document, serialised. */
-  readonly document: string;
+  /** The OpenAPI document as text, for the origin under which the registry is asked; `/` if that is not known. */
+  readonly document: (origin: string) => string;
 };
 
 /** Hears what the registry was asked: `endpoint` is the id of a row of the table, or `none`. */

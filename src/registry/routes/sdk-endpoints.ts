@@ -14,6 +14,7 @@ import {
   type EndpointOutcome,
 } from '../http/endpoint.ts';
 import { acceptsGzip, type FeedName } from '../stream/feed.ts';
+import { originOf } from '../desk/desk-host.ts';
 import { isUnmodified } from '../http/preconditions.ts';
 import { routeResponse, logWrite, refusalOf } from './route-responses.ts';
 import type { RouteInput } from '../../domain/routing/route.ts';
@@ -130,6 +131,11 @@ export function serveHealth(_call: EndpointCall, { version, clock }: Services): 
   return jsonResponse(200, { status: 'ok', version, timestamp: new Date(clock.now()).toISOString() });
 }
 
-export function serveDocument(_call: EndpointCall, { document }: Services): EndpointOutcome {
-  return { kind: 'response', status: 200, headers: ['Content-Type', JSON_TYPE], body: document };
+/** Serves the document, which names this registry by the origin that people open, or as the caller named it. */
+export function serveDocument({ headers, peer }: EndpointCall, { desk, document }: Services): EndpointOutcome {
+  const publicUrl = desk?.settings()?.publicUrl;
+  const asked = { url: '', headersDistinct: { host: [headers.host ?? ''] }, socket: { localPort: peer.localPort } };
+  const origin = publicUrl ?? originOf(asked, { publicUrl });
+  const body = document(typeof origin === 'string' ? origin : '/');
+  return { kind: 'response', status: 200, headers: ['Content-Type', JSON_TYPE], body };
 }

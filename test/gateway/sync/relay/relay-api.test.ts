@@ -139,7 +139,8 @@ describe('while the registry is there', () => {
 
   test('behaviour: events flow through the relay as they happen, and end when the sidecar stops', async () => {
     const kit = await startKit();
-    const relay = await startRelay(`http://127.0.0.1:${kit.port}`);
+    // The store writes before a stream of charges is opened, which takes its time beside other load.
+    const relay = await startRelay(`http://127.0.0.1:${kit.port}`, { timeouts: { headersMs: 30_000 } });
     const events = await openEvents(relay.port, { Authorization: `Bearer ${SDK_KEY}` });
     expect(events.status).toBe(200);
     await kit.sdk('POST', REGISTER, { body: { route_pattern: '/new', method: 'GET', amount: '0.10' } });
