@@ -160,6 +160,22 @@ describe('what is meant to work', () => {
     expect((await here('/desk/oidc/callback?state=a&code=b')).status).toBe(404);
   });
 
+  test('behaviour: a sign-in that one process began is finished by another one on the same store, once between them', async () => {
+    const first = kit;
+    const second = await startRegistry({ file: first.file, settings: { desk: deskAt(provider) } });
+    onTestFinished(() => {
+      kit = first;
+      return second.close();
+    });
+    const { cookie, authorizeUrl } = await begin();
+    const url = await signInAt(provider, authorizeUrl, 'ann');
+    kit = second;
+    const session = sessionOf(await back(url, cookie));
+    kit = first;
+    expect(errorOf(await back(url, cookie))).toBe(failed('flow_unknown'));
+    expect((await ask('GET', LIST, session)).status).toBe(200);
+  });
+
   test('behaviour: the discovery document is asked for once in ten minutes, and the keys with it', async () => {
     const fresh = await startOpenId({ redirectUris: [CALLBACK] });
     onTestFinished(fresh.close);
