@@ -67,7 +67,8 @@ export function createTracing({ sample, key, clock, random, add, patternOf }: Tr
         spans.set(request, span);
         spans.set(request.record, span);
         const { traceId, upstreamId } = span;
-        return { ...trace, traceId, traceparent: `00-${traceId}-${upstreamId}-01` };
+        const { requestId, tracestate } = trace;
+        return { requestId, traceparent: `00-${traceId}-${upstreamId}-01`, tracestate, traceId };
       },
     }),
     telemetry: (telemetry) => ({
