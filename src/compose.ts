@@ -2,6 +2,7 @@
 // holds a file a part, and no part knows another. Each part returns what it adds to the process, and this file folds it.
 // In one process the registry hands its routes and its ledger to the gateway by calls; apart they come over HTTP. Nothing
 // here decides about a request.
+import { createAttention, type Attention } from './compose/attention.ts';
 import { createClosers } from './compose/closers.ts';
 import { createDraining } from './compose/draining.ts';
 import { startGateway, type Gateway } from './compose/gateway.ts';
@@ -19,6 +20,7 @@ import { startTracing } from './compose/tracing.ts';
 import { trialOrigin } from './compose/trial.ts';
 import { answerWhy } from './compose/why-answer.ts';
 import type { Config } from './config/config.ts';
+import { judgeRefusedConfig } from './domain/attention/judgements.ts';
 import { createAuthorize } from './gateway/rails/x402/auth.ts';
 import { createCurrent, type CurrentSnapshot } from './gateway/routes/current-snapshot.ts';
 import { createAdmin, type Check } from './host/admin.ts';
@@ -80,8 +82,12 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   const metrics = createProcessMetrics(deps.version);
   const draining = createDraining(metrics);
   const current = createCurrent();
+  const attention = createAttention({ schedule: systemSchedule, now: clock.now, log });
   const closers = createClosers();
-  const checks: Check[] = [draining.check];
+  const checks: Check[] = [draining.check, attention.check];
+  closers.addFirst(async () => attention.close());
+  let refusedConfig: string | undefined;
+  attention.add(() => judgeRefusedConfig(refusedConfig));
   const parts: Parts = { registry: undefined, gateway: undefined, services: undefined, addresses: undefined };
   const reloads = metrics.counter('config_reloads_total', 'Configurations that were taken on or refused.', ['result']);
   observePossible(metrics, () => (parts.gateway ?? parts.registry)?.isPossible() ?? false);
@@ -100,7 +106,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   let addresses: Addresses;
   try {
     const bound = await bindAll(config, [['admin', admin]]);
-    await startParts(parts, { ...deps, settings, metrics, current, closers, checks, why });
+    await startParts(parts, { ...deps, settings, metrics, current, closers, checks, why, attention });
     deps.beforeListening?.();
     addresses = parts.addresses = { ...(await bindAll(config, listenersOf(parts))), ...bound };
     await parts.gateway?.allStarted();
@@ -117,6 +123,11 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   parts.services = services;
   if (services !== undefined) {
     checks.push(services.check);
+    attention.add((isAsked) => {
+      // What was wrong is asked again.
+      if (isAsked) void services.check.run();
+      return services.findings();
+    });
     closers.addFirst(services.close);
   }
   return {
@@ -128,6 +139,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
         const { config: taken, restart } = applyConfig(config, next);
         const before = settings.config;
         await putInForce(taken, parts, current, settings.replace);
+        refusedConfig = undefined;
         await parts.registry?.configAudit.taken(before, taken);
         log.info('configuration reloaded');
         if (restart.length > 0) log.warn('changed settings wait for a restart', { settings: restart });
@@ -135,12 +147,14 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
         reloads('success')(1);
       } catch (error) {
         reloads('failure')(1);
-        await parts.registry?.configAudit.refused(messageOf(error));
+        refusedConfig = messageOf(error);
+        await parts.registry?.configAudit.refused(refusedConfig);
         throw error;
       }
     },
     reloadFailed: (reason) => {
       reloads('failure')(1);
+      refusedConfig = reason;
       void parts.registry?.configAudit.refused(reason);
     },
     stop: async (waiting = true) => {
@@ -165,6 +179,7 @@ type PartsDeps = TollgateDeps & {
   readonly closers: ReturnType<typeof createClosers>;
   readonly checks: Check[];
   readonly why: (id: string) => Promise<WhyReport>;
+  readonly attention: Attention;
 };
 
 /** Starts the registry and the gateway, those that the configuration has, and folds what they add to the process. */

@@ -602,6 +602,20 @@ export interface Schemas {
   SidecarList: {
     data: Schemas['Sidecar'][];
   };
+  /** Something that needs somebody. `detail` says what is and what to do; `link` is a path of the desk; `since` when the first process found it. */
+  Attention: {
+    code: 'settlement_unknown' | 'facilitator_failing' | 'facilitator_unauthorized' | 'receiver_unpayable' | 'ledger_unavailable' | 'store_low' | 'sync_stale' | 'routes_held_back' | 'sidecar_silent' | 'webhook_failing' | 'webhook_disabled' | 'config_refused' | 'config_differs' | 'clock_off';
+    severity: 'page' | 'ticket';
+    subject: string | null;
+    detail: string;
+    since: string;
+    count: number;
+    link: string | null;
+  };
+  AttentionList: {
+    data: Schemas['Attention'][];
+    checked_at: string;
+  };
   /** Who changed what, or was refused. `from` and `to` hold the members that changed and no others, and never a secret. `subject` is the id of the route, key, receiver, webhook, session or charge, or the address of who was refused; `subject_name` what people know it by, if that is known; `actor` a subject, the id or name of an API key, or a user of the machine; `request_id` what the caller sent as `X-Request-Id`. */
   AuditEntry: {
     id: string;
@@ -766,6 +780,13 @@ export interface Schemas {
       ready: boolean;
       reasons: string[];
       ending: boolean;
+      attention?: {
+        code: 'settlement_unknown' | 'facilitator_failing' | 'facilitator_unauthorized' | 'receiver_unpayable' | 'ledger_unavailable' | 'store_low' | 'sync_stale' | 'routes_held_back' | 'sidecar_silent' | 'webhook_failing' | 'webhook_disabled' | 'config_refused' | 'config_differs' | 'clock_off';
+        severity: 'page' | 'ticket';
+        subject: string;
+        detail: string;
+        count: number;
+      }[];
     };
   };
 }
@@ -1057,6 +1078,12 @@ export interface Operations {
         id: string;
       };
       answer: undefined;
+    };
+  };
+  '/v1/billing/attention': {
+    /** What needs somebody, worst first. Of all processes on the store and of the sidecars that report to it. An empty list: nothing is known to be wrong. */
+    GET: {
+      answer: Schemas['AttentionList'];
     };
   };
   '/v1/audit': {

@@ -6,24 +6,33 @@ import type { Config, RegistryConfig } from '../config/config.ts';
 import type { Log } from '../host/log.ts';
 import type { CommonSettings, Store } from '../registry/store/ports.ts';
 
-/** Resolves when this process has said what it goes by; a store that could not be asked is told of, and no more. */
-export async function shareSettings(
-  { share }: Pick<Store, 'share'>,
-  config: Config,
-  section: RegistryConfig,
-  log: Log,
-): Promise<void> {
-  if (share === undefined) return;
+type SharedSettings = {
+  /** Resolves when this process has said what it goes by; a store that could not be asked is told of, and no more. */
+  readonly share: (config: Config, section: RegistryConfig) => Promise<void>;
+  /** Settings that another process has otherwise, as far as it was told since this one said its own. */
+  readonly differing: () => readonly (keyof CommonSettings)[];
+};
+
+export function createSharedSettings({ share }: Pick<Store, 'share'>, log: Log): SharedSettings {
+  const differing = new Set<keyof CommonSettings>();
   const warn = (setting: keyof CommonSettings): void => {
+    differing.add(setting);
     const key = setting === 'receivers' ? 'receivers' : 'registry.api_keys';
     // The process that said it last may be gone by now, or have been this one before a restart.
     log.warn('the registry that started last on this store has other settings: all need the same', { setting: key });
   };
-  try {
-    await share(digestsOf(config, section), warn);
-  } catch (error) {
-    log.warn('settings were not compared with those of other registries on this store', { error });
-  }
+  return {
+    differing: () => [...differing],
+    share: async (config, section) => {
+      if (share === undefined) return;
+      try {
+        differing.clear();
+        await share(digestsOf(config, section), warn);
+      } catch (error) {
+        log.warn('settings were not compared with those of other registries on this store', { error });
+      }
+    },
+  };
 }
 
 /** Digests of where money goes, without the services that are asked about it, and of which keys are let in. */

@@ -1,6 +1,8 @@
 // Metrics and readiness of the facilitators of all receivers: for Prometheus and /readyz?verbose. They are third parties
 // and never make the process unready, because free routes have to go on.
 import type { Config } from '../config/config.ts';
+import type { AttentionFinding } from '../domain/attention/attention.ts';
+import { judgeFacilitator } from '../domain/attention/judgements.ts';
 import type { FacilitatorStanding } from '../gateway/rails/x402/facilitator-calls.ts';
 import type { Facilitator, ReceiverWay } from '../domain/payment/offer.ts';
 import { facilitatorKey, type FacilitatorHealth, type FacilitatorHealths } from '../domain/payment/service-health.ts';
@@ -9,6 +11,8 @@ import type { Metrics } from '../host/metrics.ts';
 
 export type FacilitatorState = {
   readonly check: Check;
+  /** What needs somebody. */
+  readonly findings: () => readonly AttentionFinding[];
   /** Whether some way to pay has a facilitator that may be called; true if there is no way at all. */
   readonly isCallable: () => boolean;
 };
@@ -38,6 +42,15 @@ export function watchFacilitators(
         const named = open.map(({ name, open: reason }) => `${name} (${reason})`).join(', ');
         return { ok: false, isTolerated: true, detail: `left alone for a while, one call at a time tries: ${named}` };
       },
+    },
+    findings: () => {
+      const ways = waysOf(config()).map(({ facilitators }) => standing(facilitators));
+      return left().flatMap(({ name, open }) => {
+        const isAlone = ways.some(
+          (way) => way.some((each) => each.name === name) && way.every((each) => each.open !== undefined),
+        );
+        return judgeFacilitator(name, open, isAlone);
+      });
     },
     isCallable: () => {
       const ways = waysOf(config());

@@ -1,6 +1,9 @@
 // Joins the gateway of a process: where its routes come from, what writes its charges down, what takes payments, and
 // the proxy that uses all of them.
+import { hostname } from 'node:os';
 import type { ProxyConfig, SyncConfig } from '../config/config.ts';
+import type { AttentionFinding } from '../domain/attention/attention.ts';
+import { judgeClock, judgeSync } from '../domain/attention/judgements.ts';
 import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
 import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
@@ -13,6 +16,7 @@ import { systemSchedule } from '../host/clock.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { WorkerPlan } from '../host/worker-count.ts';
 import type { StoredLedger } from '../registry/store/stored-ledger.ts';
+import type { Attention } from './attention.ts';
 import type { Closers } from './closers.ts';
 import { countForRegistry } from './counting.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
@@ -22,6 +26,7 @@ import type { NamedListener } from './part.ts';
 import { startPayments, startRails } from './payments.ts';
 import type { ProxyPart } from './proxy.ts';
 import type { RegistryPart } from './registry.ts';
+import { ledgerFindings } from './ledger-findings.ts';
 import { serveProxy, type ServedProxyDeps } from './served-proxy.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
 import { observeLoad, observeStore, observeStoreUp } from './store-metrics.ts';
@@ -60,6 +65,7 @@ export type Gateway = {
 
 type GatewayDeps = Omit<ServedProxyDeps, 'tally'> & {
   readonly version: string;
+  readonly attention: Attention;
   /** Processes that serve the proxy; left out, this one does. */
   readonly workers?: WorkerPlan;
 };
@@ -68,6 +74,8 @@ type OwnDeps = GatewayDeps & Pick<ServedProxyDeps, 'tally'>;
 
 /** The proxy of this process or of its workers, and what it adds to the process. */
 type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'healths' | 'metricsText' | 'allStarted'> & {
+  /** What needs somebody. */
+  readonly findings: () => readonly AttentionFinding[];
   /** Whether it can take payments, if the ledger can. */
   readonly isCallable: () => boolean;
 };
@@ -107,6 +115,7 @@ export async function startGateway(
   };
   discovery.begin(config);
   void current.first.then(({ routes }) => tell(routes));
+  watchGateway(deps.attention, { front, sync, own, clock: deps.clock });
   const takesCharges = registry?.isPossible ?? own?.readiness.isPossible ?? (() => false);
   return {
     ...{ proxy: front.proxy, discovery, observe: observations.begin, tell, sync },
@@ -129,7 +138,7 @@ export async function startGateway(
 async function startCounting(
   registry: RegistryPart | undefined,
   sync: RunningSync | undefined,
-  { settings, workers, random, tally, clock, log, version }: OwnDeps,
+  { settings, workers, random, tally, clock, log, version, attention }: OwnDeps,
 ): Promise<CountDelivery> {
   const source = sync?.instance ?? `local-${random(12).toString('base64url')}`;
   const deps = { ...{ tally, source, clock, log }, hasWorkers: workers !== undefined && workers.count > 1 };
@@ -137,7 +146,29 @@ async function startCounting(
   const { sync: section } = settings.config;
   if (sync === undefined || section === undefined) return { completeUntil: clock.now, close: () => Promise.resolve() };
   const { countForSidecar } = await import('./counting-remotely.ts');
-  return countForSidecar({ section, version, ...sync }, deps);
+  return countForSidecar({ section, version, attention, ...sync }, deps);
+}
+
+type GatewayFacts = {
+  readonly front: Front;
+  readonly sync: RunningSync | undefined;
+  readonly own: SidecarLedger | undefined;
+  readonly clock: GatewayDeps['clock'];
+};
+
+/** Says what the proxy's facilitators, a sidecar's routes, its ledger and its clock need. */
+function watchGateway(attention: Attention, { front, sync, own, clock }: GatewayFacts): void {
+  attention.add(front.findings);
+  if (sync !== undefined)
+    attention.add(() => {
+      const { ageMs, held } = sync.status();
+      return judgeSync(ageMs, held, hostname());
+    });
+  if (own === undefined) return;
+  attention.add((isAsked) => ledgerFindings(own.readiness, isAsked));
+  attention.add(() =>
+    judgeClock(clock.now() - own.ledger.now(), own.reports === undefined ? 'the registry' : 'the database'),
+  );
 }
 
 function namedListener(name: string, part: ProxyPart | RunningSync | undefined): NamedListener[] {

@@ -22,10 +22,12 @@ import { createTotalsBook, type TotalsBook } from '../registry/totals/totals-boo
 import { StoreUnavailable, UPGRADING } from '../registry/store/ports.ts';
 import type { Settings } from './settings.ts';
 import type { WhyLedgers } from './why.ts';
+import type { Attention } from './attention.ts';
 import { startAudit, type ConfigAudit } from './audit.ts';
-import { shareSettings } from './common-settings.ts';
+import { createSharedSettings } from './common-settings.ts';
 import { differencesCheck, followConfiguration, observeDifferences } from './declared-routes.ts';
 import { countLeases } from './charge-metrics.ts';
+import { watchRegistry } from './registry-attention.ts';
 import { keepCharges } from './retention.ts';
 import { INTERNAL, matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { countLostTotals, keepTotals } from './totals-retention.ts';
@@ -70,10 +72,11 @@ type RegistryPartDeps = {
   /** The moment up to which the proxy of this process has handed its counts over; undefined if it has none. */
   readonly countedUntil: () => number | undefined;
   readonly receiverServices: ReceiverServices;
+  readonly attention: Attention;
 };
 
 export async function startRegistry(section: RegistryConfig, deps: RegistryPartDeps): Promise<RegistryPart> {
-  const { log, clock, random, version, metrics, settings, current, addCheck, countedUntil } = deps;
+  const { log, clock, random, version, metrics, settings, current, addCheck, countedUntil, attention } = deps;
   const config = (): Config => settings.config;
   const { limits } = section;
   const place = await storeAt(section.store);
@@ -109,7 +112,7 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
     ledger,
     networks: NETWORKS,
     totals,
-    ...{ why: deps.why, trial: deps.trial, receiverServices: deps.receiverServices },
+    ...{ why: deps.why, trial: deps.trial, receiverServices: deps.receiverServices, attention: attention.ask },
     settings: settingsOf(config(), section),
     limits: {
       body: limits.bodyBytes,
@@ -133,7 +136,8 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
   observeConnections(metrics, registry.connections);
   observeSessions(metrics, registry.deskSessions);
   observeStore(metrics, store.stats);
-  await shareSettings(store, config(), section, log);
+  const shared = createSharedSettings(store, log);
+  await shared.share(config(), section);
   await patiently(() => followConfiguration(config(), registry, 'start', log));
   compiler.load(registry.routeSet());
   await compiler.settled();
@@ -146,6 +150,7 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
     { clock, log },
     { isShared: store.isShared, hasProxy },
   ));
+  watchRegistry(attention, { store, ledger, readiness, registry, ...shared, clock, random });
   const { load } = store.charges;
   if (load !== undefined) observeSharedStore(metrics, load, () => current.snapshot?.revision);
   addCheck(differencesCheck(registry.differences));
@@ -172,7 +177,7 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
       registry.reconfigure(settingsOf(next, next.registry));
       try {
         await followConfiguration(next, registry, 'reload', log);
-        await shareSettings(store, next, next.registry, log);
+        await shared.share(next, next.registry);
       } catch (error) {
         registry.reconfigure(settingsOf(before, before.registry ?? section));
         throw error;

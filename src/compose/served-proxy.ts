@@ -1,6 +1,7 @@
 // The proxy that serves its requests in this process, with what takes its payments: in a process of its own or as one of
 // several workers.
 import type { ProxyConfig } from '../config/config.ts';
+import type { AttentionFinding } from '../domain/attention/attention.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
@@ -61,6 +62,8 @@ export type ServedProxyDeps = PartWrappers & {
 type ServedProxy = {
   readonly proxy: OwnProxyPart;
   readonly checks: readonly Check[];
+  /** What needs somebody. */
+  readonly findings: () => readonly AttentionFinding[];
   /** Whether somebody can be asked to settle a payment, as far as is known. */
   readonly isCallable: () => boolean;
   readonly findRefusals: RefusalFinder;
@@ -95,6 +98,7 @@ export function serveProxy(
       sellFor: startSelling({ metrics, log, routeLabel }),
     }),
     checks: payments === undefined ? [] : [payments.facilitators.check],
+    findings: payments?.facilitators.findings ?? ((): readonly AttentionFinding[] => []),
     isCallable: payments?.facilitators.isCallable ?? (() => true),
     healths: () => healthsOf(settings.config, rails.healthOf),
     findRefusals: async (id) => (await import('./why.ts')).findRefusals(refusals, id),

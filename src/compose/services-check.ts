@@ -3,6 +3,8 @@
 // it. Whether it is mended is learnt when /readyz is asked: then what was wrong, and nothing else, is asked again in the
 // background, at most every 10 s and ever more seldom, up to 5 minutes. A process that nobody asks, asks nobody.
 import type { Config } from '../config/config.ts';
+import type { AttentionFinding } from '../domain/attention/attention.ts';
+import { judgeService } from '../domain/attention/judgements.ts';
 import type { Receiver } from '../domain/payment/offer.ts';
 import {
   findServiceFaults,
@@ -26,6 +28,8 @@ export type ServicesCheck = {
   readonly look: () => ReadonlyMap<string, KnownAnswer>;
   /** Asks everything; resolves when all have answered. */
   readonly ask: () => Promise<void>;
+  /** What needs somebody. */
+  readonly findings: () => readonly AttentionFinding[];
   readonly close: () => void;
 };
 
@@ -112,6 +116,8 @@ export function checkServices(
       }
       return known;
     },
+    findings: () =>
+      faults.filter(({ sentence }) => told.has(sentence)).flatMap(({ sentence, of }) => judgeService(sentence, of)),
     close: () => {
       closed = true;
     },

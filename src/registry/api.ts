@@ -88,6 +88,7 @@ import { receiverCheck, receiverList, receiverParams } from './receivers/receive
 import { listSidecars } from './sidecars/sidecar-endpoint.ts';
 import { sidecarList } from './sidecars/sidecar-schemas.ts';
 import { answerWhy } from './charges/why-endpoint.ts';
+import { attentionList, listAttention } from './attention/attention-endpoint.ts';
 import { listAudit } from './audit/audit-endpoint.ts';
 import { auditList, auditQuery } from './audit/audit-schemas.ts';
 import { showOverview } from './totals/overview.ts';
@@ -476,6 +477,17 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 204: { description: 'Revoked, now or before' } },
     problems: [],
     handler: revokeKey,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/attention',
+    id: 'listAttention',
+    summary: 'What needs somebody, worst first',
+    auth: DASHBOARD,
+    ...takesNothing,
+    responses: { 200: { description: 'What stands at this moment', schema: attentionList } },
+    problems: [],
+    handler: listAttention,
   }),
   endpoint({
     method: 'GET',

@@ -37,7 +37,7 @@ import { openRoutes } from './routes/registry-routes.ts';
 import type { Services } from './http/services.ts';
 import type { Store } from './store/ports.ts';
 import type { RegistryObserver } from './http/services.ts';
-import { createSidecars } from './stream/sidecars.ts';
+import { createSidecars, type Sidecars } from './stream/sidecars.ts';
 import { createStreams, type StreamLimits } from './stream/open-streams.ts';
 import { createWholeSets } from './stream/feed-queue.ts';
 import { createReceiverChecks } from './receivers/receiver-checks.ts';
@@ -90,6 +90,8 @@ export type RegistryDeps = {
   readonly totals?: TotalsBook;
   /** Left out, nothing is known of any id. */
   readonly why?: Services['why'];
+  /** Left out, nothing needs somebody. */
+  readonly attention?: Services['attention'];
   /** What the proxy of this process would answer; left out, it has none. */
   readonly trial?: () => Trial | undefined;
   /** What is known of the services behind the receivers; left out, nothing is. */
@@ -118,6 +120,7 @@ export type Registry = {
   readonly deskSessions: () => Promise<number>;
   /** The sidecars that are connected now. */
   readonly connections: () => { readonly streams: number; readonly sidecars: number };
+  readonly contacts: Sidecars['contacts'];
   /** Calls `listener` for every change, before the request that made it is answered. Returns how to stop. */
   readonly subscribe: (listener: (change: RouteEvent) => void) => () => void;
   readonly routeSet: () => RouteSet;
@@ -212,8 +215,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     receivers: () => settings.receivers,
     receiverServices,
     receiverChecks: createReceiverChecks(receiverServices.check, clock.monotonic),
-    apiKeys: store.apiKeys,
-    audit: store.audit,
+    ...{ apiKeys: store.apiKeys, audit: store.audit, attention: deps.attention ?? needsNobody },
     configuredKeys: () => settings.apiKeys,
     random,
     log,
@@ -244,7 +246,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       settings = next;
     },
     deskSessions: async () => (await door?.sessions.count()) ?? 0,
-    connections: () => ({ streams: streams.count(), sidecars: sidecars.count() }),
+    ...{ connections: () => ({ streams: streams.count(), sidecars: sidecars.count() }), contacts: sidecars.contacts },
     close: async () => {
       streams.close();
       chargeStreams.close();
@@ -292,6 +294,8 @@ function openDoor(
     })
   );
 }
+
+const needsNobody: Services['attention'] = () => Promise.resolve([]);
 
 const knowsNothing: Services['why'] = (id) =>
   Promise.resolve({ id, charges: [], quote: null, refusals: [], refusals_elsewhere: true, ledger_elsewhere: true });

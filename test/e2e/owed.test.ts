@@ -125,6 +125,7 @@ test('behaviour: what is owed in tokens of different decimals is one exact sum a
         { ...sum, currency: 'EURC', assetDecimals: 0, amount: 9_007_199_254_740_993n },
       ],
       settlingEndsAt: null,
+      unknown: { count: 0, since: null },
     }),
   };
   await exportCharges(reports, metrics, Date.now)();

@@ -126,6 +126,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
       expect((await server.query(without, database)).map(({ relname }) => relname)).toEqual([
         'api_key_uses',
         'api_keys',
+        'attention',
         'changes',
         'desk_sessions',
         'desk_tickets',

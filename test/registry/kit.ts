@@ -150,7 +150,7 @@ export async function startRegistry(
     ...(syncFile ? { syncFile } : {}),
   });
   const store: RoutesAndKeys & Partial<Pick<Store, 'isShared'>> = options.store
-    ? { desk: own.desk, audit: own.audit, ...options.store, close: own.close }
+    ? { desk: own.desk, audit: own.audit, attention: own.attention, ...options.store, close: own.close }
     : own;
   let snapshot: Snapshot | undefined;
   // As in one process: beside the routes, in the same file.

@@ -63,6 +63,7 @@ const WHO: Readonly<Record<string, Who>> = {
   'GET /v1/receivers': 'dashboard',
   'POST /v1/receivers/{id}/check': 'dashboard',
   'GET /v1/sidecars': 'dashboard',
+  'GET /v1/billing/attention': 'dashboard',
   'POST /v1/ledger/claims': 'ledger',
   'GET /v1/ledger/claims': 'ledger',
   'PATCH /v1/ledger/claims/{id}': 'ledger',

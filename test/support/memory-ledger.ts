@@ -1,5 +1,6 @@
 // Charges in memory: the store that the contract suite compares others with, and the one of the simulation. It is as exact
 // as a real one and forgets everything with its process. Every call takes effect in one go and answers later.
+import { UNKNOWN_MS } from '../../src/domain/attention/judgements.ts';
 import { endsAt, type Charge, type ChargeState } from '../../src/domain/payment/charge.ts';
 import { isOfPart } from '../../src/domain/payment/quote.ts';
 import { CHARGE_STATES } from '../../src/domain/payment/charge-fields.ts';
@@ -164,7 +165,11 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       const ends = values()
         .filter(({ state }) => state === 'settling')
         .map(endsAt);
-      return { owed: [...sums.values()], settlingEndsAt: ends.length === 0 ? null : Math.min(...ends) };
+      const late = values().flatMap(({ state, claimedAt }) =>
+        state === 'settling' && claimedAt < now() - UNKNOWN_MS ? [claimedAt] : [],
+      );
+      const unknown = { count: late.length, since: late.length === 0 ? null : Math.min(...late) };
+      return { owed: [...sums.values()], settlingEndsAt: ends.length === 0 ? null : Math.min(...ends), unknown };
     },
     search: async ({ idPart, requestId, transaction }, limit) =>
       values()

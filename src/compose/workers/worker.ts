@@ -67,7 +67,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   let { description } = given;
   const listed = ({ discovery }: Config): ReturnType<typeof followDescription> | undefined =>
     discovery && followDescription(discovery, () => description);
-  const { proxy, isCallable, findRefusals, healths } = serveProxy(
+  const { proxy, isCallable, findings, findRefusals, healths } = serveProxy(
     proxyOf(config),
     { ledger: charges?.ledger, reports: undefined, takesOnly: true },
     { listed: listed(config), published },
@@ -83,7 +83,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
     take: listener.take,
     open: listener.connections,
     // The state of the ledger is the primary's to say.
-    says: () => JSON.stringify({ possible: isCallable() }),
+    says: () => JSON.stringify({ possible: isCallable(), findings: findings() }),
     prepare: async (text) => {
       const next = readConfigured(text);
       const putInForce = await proxy.prepare(next.config, proxyOf(next.config), listed(next.config));

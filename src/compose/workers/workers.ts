@@ -3,6 +3,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
 import type { Config, ProxyConfig } from '../../config/config.ts';
+import type { AttentionFinding } from '../../domain/attention/attention.ts';
 import { dataFolderOf } from '../../config/data-folder.ts';
 import type { FacilitatorHealths } from '../../domain/payment/service-health.ts';
 import { workersOfRun } from '../../domain/payment/run-names.ts';
@@ -68,6 +69,8 @@ type WorkersDeps = {
 type WorkersPart = {
   readonly proxy: ProxyPart;
   readonly checks: readonly Check[];
+  /** What needs somebody, as the workers say. */
+  readonly findings: () => readonly AttentionFinding[];
   /** Whether a worker says that it could have a payment settled. */
   readonly isCallable: () => boolean;
   /** Finds refusals in all workers that answer in time. */
@@ -168,6 +171,7 @@ export async function startWorkers(
       },
     },
     checks: [{ name: 'workers', run: () => checkWorkers(supervisor) }],
+    findings: () => supervisor.members().flatMap(({ says }) => saysFound(says)),
     isCallable: () => supervisor.members().some(({ says }) => saysPossible(says)),
     findRefusals: async (id) =>
       newestOf(
@@ -219,10 +223,15 @@ function noProxy(): never {
 }
 
 /** Schema of what a worker that runs `says`. */
-const saying = z.object({ possible: z.boolean() });
+const saying = z.object({ possible: z.boolean(), findings: z.array(z.unknown()) });
 
 function saysPossible(says: string): boolean {
   return says !== '' && saying.parse(JSON.parse(says)).possible;
+}
+
+/** What a worker of the same program says that it found. */
+function saysFound(says: string): readonly AttentionFinding[] {
+  return says === '' ? [] : (saying.parse(JSON.parse(says)).findings as readonly AttentionFinding[]);
 }
 
 function checkWorkers(supervisor: Supervisor): { readonly ok: boolean; readonly detail: string } {

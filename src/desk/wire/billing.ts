@@ -66,7 +66,7 @@ export type TopRoute = {
 };
 export type TopRoutesAnswer = { readonly data: readonly TopRoute[] };
 
-export type AttentionEntry = {
+export type AttentionLine = {
   readonly code: string;
   readonly severity: 'page' | 'ticket';
   readonly subject: string | null;
@@ -75,7 +75,7 @@ export type AttentionEntry = {
   readonly count: number | null;
   readonly link: string | null;
 };
-export type AttentionAnswer = { readonly data: readonly AttentionEntry[]; readonly checked_at: string };
+export type AttentionAnswer = { readonly data: readonly AttentionLine[]; readonly checked_at: string };
 
 export type RouteChangeView = {
   readonly at: string;

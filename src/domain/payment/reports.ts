@@ -66,6 +66,8 @@ export type Alarms = {
   readonly owed: readonly OwedSum[];
   /** Time at which the first payment without a certain settlement ends; null if there is none. */
   readonly settlingEndsAt: number | null;
+  /** Settlements of unknown end that nobody works on, claimed longer ago than `UNKNOWN_MS`, and when the first was claimed. */
+  readonly unknown: { readonly count: number; readonly since: number | null };
 };
 
 export type OwedSum = {

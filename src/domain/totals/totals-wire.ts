@@ -1,5 +1,6 @@
 // Counts of requests between a sidecar and its registry, as JSON. Both ends go by these schemas; a count that is left out is 0.
 import { z } from 'zod';
+import { ATTENTION_CODES } from '../attention/attention.ts';
 import { OVERHEAD_BUCKETS } from './overhead.ts';
 import { noRequests, REQUEST_OUTCOMES, type RequestCounts, type RequestOutcome } from './request-counts.ts';
 import type { CountedRow, TotalsBatch } from './totals-store.ts';
@@ -27,6 +28,19 @@ const sidecarStatus = z.object({
   reasons: z.array(z.string().max(500)).max(20),
   /** This is its last word: it stops. */
   ending: z.boolean(),
+  /** What needs somebody there. */
+  attention: z
+    .array(
+      z.object({
+        code: z.enum(ATTENTION_CODES),
+        severity: z.enum(['page', 'ticket']),
+        subject: z.string().max(255),
+        detail: z.string().max(1_000),
+        count: z.int().min(1),
+      }),
+    )
+    .max(20)
+    .optional(),
 });
 export type SidecarStatus = z.infer<typeof sidecarStatus>;
 

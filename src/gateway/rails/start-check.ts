@@ -25,7 +25,12 @@ export type ServiceAnswer =
 export type ServiceQuestions = ReadonlyMap<string, () => Promise<ServiceAnswer>>;
 
 /** Something wrong, and the questions whose answers show it. */
-export type ServiceFault = { readonly sentence: string; readonly questions: readonly string[] };
+export type ServiceFault = {
+  readonly sentence: string;
+  readonly questions: readonly string[];
+  /** Receiver that cannot be paid because of it, or the facilitator whose fault it is; undefined: neither. */
+  readonly of?: { readonly receiver: string } | { readonly facilitator: string; readonly isRefused: boolean };
+};
 
 export type StartCheckDeps = {
   readonly schedule: Schedule;
@@ -54,7 +59,9 @@ export function findServiceFaults(
   v1: boolean,
 ): readonly ServiceFault[] {
   const faults = [...answers].flatMap(([name, answer]): ServiceFault[] =>
-    answer.kind === 'fault' ? [{ sentence: answer.sentence, questions: [name] }] : [],
+    answer.kind === 'fault'
+      ? [{ sentence: answer.sentence, questions: [name], ...faultOf(name, answer.isRefusal) }]
+      : [],
   );
   for (const { way, payments, facilitators } of waysOf(receivers)) {
     const questions = facilitators.map(nameOfFacilitator);
@@ -70,10 +77,18 @@ export function findServiceFaults(
     faults.push({
       sentence: `receiver ${way.receiverId}: no facilitator of it (${hosts}) lists ${way.scheme} on ${way.network}, so payments there are refused; name one that does`,
       questions,
+      of: { receiver: way.receiverId },
     });
   }
   return faults;
 }
+
+function faultOf(question: string, isRefused = false): Pick<ServiceFault, 'of'> {
+  const url = new RegExp(`^${FACILITATOR}(\\S+)`).exec(question)?.[1];
+  return url === undefined ? {} : { of: { facilitator: new URL(url).host, isRefused } };
+}
+
+const FACILITATOR = 'facilitator ';
 
 type PaidWay = ReceiverWay & { readonly payments: FamilyPayments };
 
@@ -90,7 +105,7 @@ function waysOf(receivers: readonly Receiver[]): readonly PaidWay[] {
 
 /** Name of the question that asks a facilitator. */
 export function nameOfFacilitator({ url, account }: Facilitator): string {
-  return `facilitator ${url} ${account ?? ''}`;
+  return `${FACILITATOR}${url} ${account ?? ''}`;
 }
 
 /** Name of the question that asks a node. */

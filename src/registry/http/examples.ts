@@ -21,6 +21,7 @@ import { csvHeader, csvLine } from '../charges/charge-csv.ts';
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
 import type { tryBody } from '../trying/try-schemas.ts';
 import type { patternBody } from '../trying/pattern-schemas.ts';
+import type { attentionList } from '../attention/attention-endpoint.ts';
 import type { auditList } from '../audit/audit-schemas.ts';
 import type { ReceiverCheck, receiverList } from '../receivers/receiver-schemas.ts';
 import type { sidecarList } from '../sidecars/sidecar-schemas.ts';
@@ -336,6 +337,24 @@ const KEYS = {
   },
 } as const;
 
+const ATTENTION = {
+  listAttention: {
+    description:
+      'Of all processes on the store and of the sidecars that report to it. An empty list: nothing is known to be wrong.',
+    answer: {
+      data: [
+        {
+          ...{ code: 'facilitator_failing', severity: 'page', subject: 'facilitator.example.com' },
+          detail:
+            'The facilitator facilitator.example.com is left alone (slow). Payments are answered 503 until it is back: name a second facilitator.',
+          ...{ count: 1, since: AT, link: '/desk/receivers' },
+        },
+      ],
+      checked_at: LATER,
+    } satisfies z.input<typeof attentionList>,
+  },
+} as const;
+
 const AUDIT = {
   listAudit: {
     description:
@@ -463,6 +482,7 @@ export const EXPLAINED: Readonly<Record<string, Example>> = {
   ...KEYS,
   ...HOUSE,
   ...TRYING,
+  ...ATTENTION,
   ...AUDIT,
   ...ABOUT,
 };

@@ -1,5 +1,6 @@
 // The services that the handlers work with. Handlers are plain functions of a call and these; none of them holds state of
 // its own.
+import type { AttentionEntry } from '../../domain/attention/attention.ts';
 import type { MatchRules } from '../../domain/explanation.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
@@ -61,6 +62,8 @@ export type Services = {
   readonly receiverServices: Pick<ReceiverServices, 'health'>;
   readonly receiverChecks: ReceiverChecks;
   readonly apiKeys: ApiKeyStore;
+  /** What needs somebody at this moment, over all processes of the store, worst first. */
+  readonly attention: () => Promise<readonly AttentionEntry[]>;
   /** Undefined if the store keeps none. */
   readonly audit: AuditStore | undefined;
   /** Keys of the configuration in force. */

@@ -1,5 +1,6 @@
 // The sidecars of a registry by what is known of them: what each said of itself with its counts, whichever replica heard it, and
 // who holds a stream here. Pure, so that every figure about sidecars is of the same ones.
+import { SILENT_MS } from '../../domain/attention/judgements.ts';
 import { STEP_MS } from '../../domain/totals/steps.ts';
 import type { TotalsSource } from '../../domain/totals/totals-store.ts';
 import { readSidecarReport, type SidecarReport } from '../../domain/totals/totals-wire.ts';
@@ -24,8 +25,6 @@ export type SidecarFacts = {
   readonly nowMs: number;
 };
 
-/** Time without a word after which a sidecar is silent. */
-export const SILENT_MS = STEP_MS.minute;
 /** Time for which a silent one is remembered, unless another life of it begins. */
 const REMEMBERED_MS = STEP_MS.day;
 

@@ -57,7 +57,13 @@ export const COPIED = {
 } as const satisfies Readonly<Record<CopiedTable, readonly string[]>>;
 
 /** Tables that stay behind: people sign in again where the copy is served, and streams of charges begin anew. */
-export const LEFT_BEHIND: readonly string[] = ['desk_sessions', 'desk_tickets', 'charge_changes', 'charge_watch'];
+export const LEFT_BEHIND: readonly string[] = [
+  'desk_sessions',
+  'desk_tickets',
+  'charge_changes',
+  'charge_watch',
+  'attention',
+];
 
 type CopyDigest = { readonly rows: number; readonly sha256: string };
 type CopyDigests = ReadonlyMap<CopiedTable, CopyDigest>;

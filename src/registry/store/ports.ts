@@ -10,6 +10,7 @@ import type { Route, RouteWire } from '../../domain/routing/route.ts';
 import type { Random } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { DeclaredRoute } from '../routes/three-way-merge.ts';
+import type { AttentionStore } from './attention-ports.ts';
 import type { AuditStore } from './audit-ports.ts';
 import type { CopySource, CopyTarget } from './copy-ports.ts';
 import type { DeskStore } from './desk-ports.ts';
@@ -85,6 +86,7 @@ export type Store = {
   readonly apiKeys: ApiKeyStore;
   readonly desk: DeskStore;
   readonly audit: AuditStore;
+  readonly attention: AttentionStore;
   /** Opened with its first call. */
   readonly charges: ChargesStore;
   /** Measures the store; undefined if it cannot be asked. */

@@ -497,6 +497,10 @@ describe('live responses are what the document says', () => {
     answered.add(`POST ${KEYS} 409`);
   });
 
+  test('behaviour: answers about what needs somebody are what the document says', async () => {
+    await dashboard('GET', '/v1/billing/attention', '/v1/billing/attention');
+  });
+
   test('behaviour: answers about the audit log are what the document says', async () => {
     await dashboard('POST', '/v1/api-keys', '/v1/api-keys', { body: { name: 'audited', scopes: ['sdk'] } });
     for (const query of ['', '?limit=1', '?kind=nothing']) await dashboard('GET', '/v1/audit', `/v1/audit${query}`);

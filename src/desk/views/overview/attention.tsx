@@ -2,7 +2,7 @@
 import type { Resource } from '../../net/resource.ts';
 import { Moment, State } from '../../parts/text.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import type { AttentionAnswer, AttentionEntry } from '../../wire/billing.ts';
+import type { AttentionAnswer, AttentionLine } from '../../wire/billing.ts';
 
 export function Attention({ of }: { readonly of: Resource<AttentionAnswer> }) {
   const entries = of.value?.data ?? [];
@@ -18,7 +18,7 @@ export function Attention({ of }: { readonly of: Resource<AttentionAnswer> }) {
   );
 }
 
-function AttentionRow({ entry }: { readonly entry: AttentionEntry }) {
+function AttentionRow({ entry }: { readonly entry: AttentionLine }) {
   const { code, severity, subject, detail, since, count, link } = entry;
   return (
     <li class={severity === 'page' ? 'page-now' : ''}>

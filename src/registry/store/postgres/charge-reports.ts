@@ -1,5 +1,6 @@
 // Reports on the ledger's store: lists, sums and counts. Reads only, on a connection of their own, so that a dashboard that
 // looks through a million charges delays no claim.
+import { UNKNOWN_MS } from '../../../domain/attention/judgements.ts';
 import { NO_DEADLINE_MS, type ChargeState } from '../../../domain/payment/charge.ts';
 import { CHARGE_STATES } from '../../../domain/payment/charge-fields.ts';
 import type { Fault } from '../../../domain/payment/claim-policy.ts';
@@ -71,12 +72,15 @@ export function createReports(
       (await searchRows(select, ask, search, limit)).map((row) => readListed(row, now())),
     alarms: async () => {
       const { rows } = await ask(
-        `SELECT min(CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_MS} ELSE deadline * 1000 END) AS ends_at
+        `SELECT min(CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_MS} ELSE deadline * 1000 END) AS ends_at,
+           count(*) FILTER (WHERE claimed_at < $1) AS unknown, min(claimed_at) FILTER (WHERE claimed_at < $1) AS unknown_since
          FROM ${charges} WHERE is_open AND state = 'settling'`,
-        [],
+        [now() - UNKNOWN_MS],
       );
       const owed = sumOwed(await readOwed({}));
-      return { owed, settlingEndsAt: rows[0] ? nullableInteger(rows[0], 'ends_at') : null };
+      const row = rows[0] ?? { ends_at: null, unknown: 0, unknown_since: null };
+      const unknown = { count: integer(row, 'unknown'), since: nullableInteger(row, 'unknown_since') };
+      return { owed, settlingEndsAt: nullableInteger(row, 'ends_at'), unknown };
     },
     summary: async (query) => {
       const { fromMs, toMs, routeId, currency } = query;

@@ -10,6 +10,7 @@ import { createRandom } from '../../../host/clock.ts';
 import type { ChargesOptions, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
+import { createAttentionStore } from './attention-store.ts';
 import { createAudit } from './audit.ts';
 import { chargeGrants } from './charge-grants.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charge-store.ts';
@@ -98,6 +99,7 @@ export async function openPostgres(
       apiKeys: createApiKeys(links, watch),
       desk: createDeskStore(links),
       audit: createAudit(links),
+      attention: createAttentionStore(links),
       share: createCommonSettings(links, watch),
       charges,
       stats: async () => undefined,

@@ -1,6 +1,7 @@
 // Reports on the ledger's store: lists, sums and counts. Reads only, on a connection of their own in a thread of their
 // own, so that a dashboard that looks through a million charges delays no claim.
 import type { DatabaseSync } from 'node:sqlite';
+import { UNKNOWN_MS } from '../../../domain/attention/judgements.ts';
 import { NO_DEADLINE_MS, type ChargeState } from '../../../domain/payment/charge.ts';
 import { CHARGE_STATES } from '../../../domain/payment/charge-fields.ts';
 import type { ChargeHistoryEntry } from '../../../domain/payment/charge-history.ts';
@@ -61,12 +62,17 @@ export function createChargeReads(db: DatabaseSync, newestWalk?: number): Charge
         .map(readChange),
     alarms: (now) => {
       const row = prepare(
-        `SELECT min(CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_MS} ELSE deadline * 1000 END) AS ends_at
+        `SELECT min(CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_MS} ELSE deadline * 1000 END) AS ends_at,
+           count(CASE WHEN claimed_at < ?1 THEN 1 END) AS unknown, min(CASE WHEN claimed_at < ?1 THEN claimed_at END) AS unknown_since
          FROM charges INDEXED BY charges_unsettled WHERE state IN ('claimed', 'settling') AND state = 'settling'`,
-      ).get();
+      ).get(now - UNKNOWN_MS);
       return {
         owed: sumOwed(iterateOwed(prepare, {}, now)),
         settlingEndsAt: row ? nullableInteger(row, 'ends_at') : null,
+        unknown: {
+          count: row ? integer(row, 'unknown') : 0,
+          since: row ? nullableInteger(row, 'unknown_since') : null,
+        },
       };
     },
     summary: (query) => summarise(prepare, query),

@@ -29,10 +29,10 @@ export function sqlitePlace(file: string): StorePlace {
     open: async ({ as, random, onUpgrade, ...rest }) => {
       const upgrade = onUpgrade === undefined ? {} : { onUpgrade };
       const how = as === 'server' ? { writesApart: true } : { busyMs: COMMAND_BUSY_MS };
-      const { routes, apiKeys, desk, audit, close } = openWhole(file, { random, ...upgrade, ...how });
+      const { routes, apiKeys, desk, audit, attention, close } = openWhole(file, { random, ...upgrade, ...how });
       const charges = openCharges(file, rest);
       return {
-        ...{ isShared: false, routes, apiKeys, desk, audit, charges },
+        ...{ isShared: false, routes, apiKeys, desk, audit, attention, charges },
         stats: () => readStoreStats(file),
         close: async () => {
           await charges.close();

@@ -7,6 +7,7 @@ import { makeUuid } from '../../../host/identifiers.ts';
 import { StoreUnavailable, type UpgradeListener, type Store } from '../ports.ts';
 import { createApiKeyRows } from './api-key-rows.ts';
 import { createAddAudit } from './audit-insert.ts';
+import { createAttentionRows } from './attention-rows.ts';
 import { createAuditRows } from './audit-rows.ts';
 import { inTransaction, isStoreFailure, openDatabase, retryWhileBusy } from './database.ts';
 import { writeApart, type SyncFile } from './disk.ts';
@@ -32,7 +33,7 @@ export type StoreOptions = {
 
 const DEFAULT_BUSY_MS = 5;
 
-export type RoutesAndKeys = Pick<Store, 'routes' | 'apiKeys' | 'desk' | 'audit'> & {
+export type RoutesAndKeys = Pick<Store, 'routes' | 'apiKeys' | 'desk' | 'audit' | 'attention'> & {
   /** Closes the file at once. */
   readonly close: () => void;
 };
@@ -49,6 +50,7 @@ export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
     const apiKeys = createApiKeyRows(db, addAudit);
     const desk = createDeskRows(db, addAudit);
     const audit = createAuditRows(db);
+    const attention = createAttentionRows(db);
     const written = <T>(write: () => T): Promise<T> =>
       available(async () => {
         const result = write();
@@ -96,6 +98,7 @@ export function openStore(file: string, options: StoreOptions): RoutesAndKeys {
         // What is pruned a second time costs nobody anything: it does not wait for the disk.
         prune: (...given) => available(() => audit.prune(...given)),
       },
+      attention: { publish: (...given) => written(() => attention.publish(...given)) },
       close: () => {
         if (db.isOpen) db.close();
       },
