@@ -236,6 +236,8 @@ function makeClaim(n: number): Claim {
     price: { amount: '0.01', currency: 'USD' },
     customerId: null,
     settle: 'before_response',
+    asker: null,
+    askSha256: null,
   };
 }
 

@@ -21,6 +21,7 @@ import { trialOrigin } from './compose/trial.ts';
 import { answerWhy } from './compose/why-answer.ts';
 import type { Config } from './config/config.ts';
 import { judgeRefusedConfig } from './domain/attention/judgements.ts';
+import { decisionName } from './config/front.ts';
 import { createAuthorize } from './gateway/rails/x402/auth.ts';
 import { createCurrent, type CurrentSnapshot } from './gateway/routes/current-snapshot.ts';
 import { createAdmin, type Check } from './host/admin.ts';
@@ -49,7 +50,7 @@ export type TollgateDeps = PartWrappers & {
 const WHY = '/why/';
 
 export type Tollgate = {
-  /** Addresses of the listeners: `proxy`, `registry`, `sync`, `admin`, those that the configuration has. */
+  /** Addresses of the listeners: `proxy`, `decision`, `registry`, `sync`, `admin`, those that the configuration has. */
   readonly addresses: Addresses;
   /** Applies a new configuration, whole or not at all; rejects with a sentence if it cannot. */
   readonly reload: (next: Config) => Promise<void>;
@@ -119,7 +120,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     throw error;
   }
 
-  const services = config.proxy === undefined ? undefined : startAskingServices(settings, deps);
+  const services = config.front === undefined ? undefined : startAskingServices(settings, deps);
   parts.services = services;
   if (services !== undefined) {
     checks.push(services.check);
@@ -159,7 +160,7 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
     },
     stop: async (waiting = true) => {
       draining.begin();
-      const { drainDelayMs: delayMs, drainMs } = settings.config.proxy?.timeouts ?? { drainDelayMs: 0, drainMs: 5_000 };
+      const { drainDelayMs: delayMs, drainMs } = settings.config.front?.timeouts ?? { drainDelayMs: 0, drainMs: 5_000 };
       const drainDelayMs = waiting ? delayMs : 0;
       log.info('draining', { delay_ms: drainDelayMs, up_to_ms: drainMs });
       // The streams would go on for ever; their readers reconnect elsewhere.
@@ -185,7 +186,7 @@ type PartsDeps = TollgateDeps & {
 /** Starts the registry and the gateway, those that the configuration has, and folds what they add to the process. */
 async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
   const { settings, metrics, closers, checks, log, clock } = deps;
-  const { registry: registrySection, proxy } = settings.config;
+  const { registry: registrySection, front } = settings.config;
   if (registrySection !== undefined) {
     const registry = await startRegistry(registrySection, {
       ...deps,
@@ -201,10 +202,10 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
     closers.addFirst(registry.close);
     parts.registry = registry;
   }
-  if (proxy !== undefined) {
+  if (front !== undefined) {
     // Workers trace the requests that they serve.
     const tracing = (deps.workers?.count ?? 1) > 1 ? undefined : await startTracing(settings.config, deps);
-    const gateway = await startGateway(proxy, parts.registry, { ...deps, tracing });
+    const gateway = await startGateway(parts.registry, { ...deps, tracing });
     checks.push(...gateway.checks);
     parts.gateway = gateway;
   }
@@ -213,8 +214,9 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
     closers.addFirst(countCharges(parts.registry.ledger, metrics, log, clock.now));
 }
 
-function tryProxy({ gateway, addresses }: Parts, { config: { proxy } }: Settings): Trial | undefined {
-  return proxy && gateway?.proxy.trial(trialOrigin(proxy, addresses?.['proxy']?.port));
+function tryProxy({ gateway, addresses }: Parts, { config: { front, proxy } }: Settings): Trial | undefined {
+  const bound = addresses?.[proxy === undefined ? decisionName(0) : 'proxy'];
+  return front && gateway?.front.trial(trialOrigin(front, bound?.port));
 }
 
 function listenersOf({ registry, gateway }: Parts): readonly NamedListener[] {
@@ -240,11 +242,10 @@ async function putInForce(
   replace: (next: Config) => void,
 ): Promise<void> {
   // First what can be refused; what follows cannot fail.
-  const putProxyInForce =
-    taken.proxy && (await gateway?.proxy.prepare(taken, taken.proxy, gateway.discovery.of(taken)));
+  const putFrontInForce = await gateway?.front.prepare(taken, gateway.discovery.of(taken));
   await registry?.reconfigure(taken);
   replace(taken);
-  putProxyInForce?.();
+  putFrontInForce?.();
   gateway?.discovery.begin(taken);
   gateway?.observe();
   registry?.recompile();
@@ -266,7 +267,7 @@ async function bindAll(config: Config, listeners: readonly NamedListener[]): Pro
   return addresses;
 }
 
-function unbound({ proxy, registry, sync, admin }: Config, name: string, error: unknown): Error {
+function unbound({ proxy, registry, sync, admin, decision = [] }: Config, name: string, error: unknown): Error {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   // No refusal of the system: it says itself what is wrong.
   if (error instanceof Error && code === '') return error;
@@ -276,7 +277,9 @@ function unbound({ proxy, registry, sync, admin }: Config, name: string, error: 
     EADDRNOTAVAIL: 'is no address of this machine; write one that is, or 0.0.0.0 for all',
     ENOTFOUND: 'is a name without an address; write an address of this machine, or 0.0.0.0 for all',
   };
-  const listen = new Map(Object.entries({ proxy, registry, sync, admin })).get(name)?.listen;
+  const asked = decision.map((section, index) => [decisionName(index), section] as const);
+  const sections = { proxy, registry, sync, admin, ...Object.fromEntries(asked) };
+  const listen = new Map(Object.entries(sections)).get(name)?.listen;
   const place = listen === undefined ? 'it' : formatListen(listen);
   return new Error(`${name}.listen: ${place} ${why[code] ?? `cannot be bound (${code})`}`, { cause: error });
 }

@@ -12,9 +12,9 @@ export function findNeeds(config: LoadedConfig): readonly Issue[] {
   return [...lackingReceivers(config), ...lackingFolders(config)];
 }
 
-function lackingReceivers({ proxy, receivers, routes }: LoadedConfig): Issue[] {
+function lackingReceivers({ front, receivers, routes }: LoadedConfig): Issue[] {
   const first = routes.findIndex(({ status }) => status === 'active');
-  if (proxy === undefined || receivers.length > 0 || first === -1) return [];
+  if (front === undefined || receivers.length > 0 || first === -1) return [];
   return [
     {
       path: ['routes', first],

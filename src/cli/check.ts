@@ -1,7 +1,7 @@
 // `tollgate check`: finds everything that is wrong or odd about a configuration. It starts nothing and leaves nothing
 // behind. With `--online` it also asks the services that the configuration names.
 import { formatListen } from '../config/addresses.ts';
-import type { LoadedConfig } from '../config/config.ts';
+import type { DecisionConfig, LoadedConfig } from '../config/config.ts';
 import { NO_ROUTES } from '../compose/declared-routes.ts';
 import { lookAtRoutes, readDiscovery } from '../compose/discovery/discovery.ts';
 import {
@@ -20,6 +20,7 @@ import type { Issue } from '../config/problems.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { describeChange, describeDifference, leave, sweep } from '../registry/routes/three-way-merge.ts';
 import type { Route } from '../domain/routing/route.ts';
+import { rulesOf } from '../gateway/decision/dialect-rules.ts';
 import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args } from './args.ts';
 import { askServices, codeOf, describeFinding } from './check-online.ts';
@@ -115,7 +116,7 @@ type StartForecast = {
 /** Looks for what deserves a second look before a start. A sidecar has no routes of its own to look at. */
 async function lookAhead(config: LoadedConfig): Promise<StartForecast> {
   const warnings = [...configWarnings(config, NETWORKS), ...observationWarnings(config, Date.now())];
-  const read = config.proxy === undefined ? undefined : await readDiscovery(config);
+  const read = config.front === undefined ? undefined : await readDiscovery(config);
   warnings.push(...(read?.remarks ?? []));
   if (config.registry === undefined)
     return { discovery: read && 'routes of the registry will be public', warnings, issues: [] };
@@ -126,7 +127,7 @@ async function lookAhead(config: LoadedConfig): Promise<StartForecast> {
   const { plan, routes } = offline;
   const swept = sweep(plan);
   if (swept !== undefined) warnings.push(`a start with this file ${swept}; a reload holds it back and changes nothing`);
-  if (config.proxy !== undefined && routes.length === 0) warnings.push(NO_ROUTES);
+  if (config.front !== undefined && routes.length === 0) warnings.push(NO_ROUTES);
   const shown = read && (await lookAtRoutes(read, routes));
   warnings.push(...(shown?.remarks ?? []));
   const told = await lookAtPublic(config, read?.description?.owner, routes);
@@ -186,12 +187,21 @@ function shorten(lines: readonly string[], what: string): string[] {
 
 const MOST_LINES = 20;
 
+/** The listener, and what its proxy has to send. */
+function describeListener({ dialect, listen, secret, secretHeader }: DecisionConfig): string {
+  const { question, requestId } = rulesOf(dialect);
+  const asked = question === undefined ? [] : [question.method, question.target];
+  const named = [...asked, requestId, ...(secret === undefined ? [] : [secretHeader.toLowerCase()])];
+  return `${dialect} on ${formatListen(listen)}; the proxy sends ${named.join(', ')} (config/proxies)`;
+}
+
 /** No secret, and nothing that could hold one. */
 function summarize(config: LoadedConfig): Record<string, string> {
-  const { proxy, registry, sync, admin, receivers } = config;
+  const { proxy, decision = [], registry, sync, admin, receivers } = config;
   return {
     shape: config.shape,
     ...(proxy ? { proxy: `${formatListen(proxy.listen)} -> ${proxy.upstream.origin}` } : {}),
+    ...(decision.length === 0 ? {} : { decision: decision.map(describeListener).join('; ') }),
     ...(registry ? { registry: `${formatListen(registry.listen)}, store ${registry.store.name}` } : {}),
     ...(sync ? { sync: `${new URL(sync.registryUrl).origin}, snapshot ${sync.snapshotFile}` } : {}),
     admin: formatListen(admin.listen),

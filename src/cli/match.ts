@@ -42,8 +42,8 @@ async function runMatch(args: Args, io: Io): Promise<ExitCode> {
   }
   const loaded = await loadFor(args, io);
   if (!loaded.ok) return loaded.code;
-  const { proxy } = loaded.config;
-  if (!allowedMethods(proxy?.methods).has(method)) {
+  const { front } = loaded.config;
+  if (!allowedMethods(front?.methods).has(method)) {
     io.err('METHOD: is one that the proxy refuses with 501; common ones are let in, others by proxy.methods');
     return EXIT.usage;
   }

@@ -121,7 +121,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'payment_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
+    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'payment_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'peer_untrusted' | 'question_malformed' | 'target_not_canonical' | 'header_refused' | 'preflight_unanswerable' | 'upstream_failed' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
     errors?: {
       pointer: string;
       detail: string;
@@ -158,6 +158,8 @@ export interface Schemas {
     amount: string;
     currency: string;
     customer_id: string | null;
+    /** Left out: null. */
+    asker?: string | null;
     payer: string;
     payer_url: string | null;
     receiver_id: string;
@@ -249,6 +251,10 @@ export interface Schemas {
       currency: string;
     };
     customer_id: string | null;
+    /** Left out: null. */
+    asker?: string | null;
+    /** Left out: null. */
+    ask_sha256?: string | null;
     settle: 'before_response' | 'before_forward';
     credential: string;
     owner: string;
@@ -300,6 +306,10 @@ export interface Schemas {
       currency: string;
     };
     customer_id: string | null;
+    /** Left out: null. */
+    asker?: string | null;
+    /** Left out: null. */
+    ask_sha256?: string | null;
     settle: 'before_response' | 'before_forward';
     state: 'claimed' | 'settling' | 'settled' | 'delivered' | 'released' | 'failed';
     owner: string | null;
@@ -323,6 +333,8 @@ export interface Schemas {
     ask_at?: number | null;
     /** Left out: null. */
     failed_status?: number | null;
+    /** Left out: null. */
+    repeats?: number | null;
     change_id: string | null;
     refunded_at: number | null;
     refund_note: string | null;
@@ -413,8 +425,34 @@ export interface Schemas {
       credential_sha256: string;
       method: string;
       target_sha256: string;
+      asker?: {
+        dialect: string;
+        ask_sha256: string | null;
+        route_id: string;
+        repeat_window_ms: number;
+      };
     };
     lease_ms: number;
+  } | {
+    kind: 'allow_repeated';
+    request: {
+      credential_sha256: string;
+      method: string;
+      target_sha256: string;
+      asker?: {
+        dialect: string;
+        ask_sha256: string | null;
+        route_id: string;
+        repeat_window_ms: number;
+      };
+    };
+  } | {
+    kind: 'failure_reported';
+    request: {
+      dialect: string;
+      method: string;
+      target_sha256: string;
+    };
   };
   LedgerClaimOutcome: {
     kind: 'claimed' | 'in_use' | 'unfinished' | 'spent' | 'redeemable' | 'already_paid';

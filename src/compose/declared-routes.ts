@@ -33,7 +33,7 @@ export async function followConfiguration(
       log.error('a declared route cannot be paid as it stands now', { ...named(next), reason: reason.detail });
     }
   }
-  if (at === 'start' && config.proxy !== undefined && registry.routeSet().routes.length === 0) log.warn(NO_ROUTES);
+  if (at === 'start' && config.front !== undefined && registry.routeSet().routes.length === 0) log.warn(NO_ROUTES);
   for (const difference of plan.differences) {
     log.warn('a declared route differs from the stored one', { difference: describeDifference(difference) });
   }

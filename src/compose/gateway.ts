@@ -1,7 +1,7 @@
 // Joins the gateway of a process: where its routes come from, what writes its charges down, what takes payments, and
 // the proxy that uses all of them.
 import { hostname } from 'node:os';
-import type { ProxyConfig, SyncConfig } from '../config/config.ts';
+import type { SyncConfig } from '../config/config.ts';
 import type { AttentionFinding } from '../domain/attention/attention.ts';
 import { judgeClock, judgeSync } from '../domain/attention/judgements.ts';
 import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
@@ -24,10 +24,10 @@ import { startPublisher, type OwnerInForce, type Publisher } from './discovery/p
 import { watchObservations } from './observations.ts';
 import type { NamedListener } from './part.ts';
 import { startPayments, startRails } from './payments.ts';
-import type { ProxyPart } from './proxy.ts';
+import type { FrontPart } from './front.ts';
 import type { RegistryPart } from './registry.ts';
 import { ledgerFindings } from './ledger-findings.ts';
-import { serveProxy, type ServedProxyDeps } from './served-proxy.ts';
+import { serveFront, type ServedProxyDeps } from './served-proxy.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
 import { observeLoad, observeStore, observeStoreUp } from './store-metrics.ts';
 import type * as SyncPart from './sync.ts';
@@ -37,7 +37,7 @@ import type { RefusalFinder, WhyLedgers } from './why.ts';
 type RunningSync = Awaited<ReturnType<typeof SyncPart.startSync>>;
 
 export type Gateway = {
-  readonly proxy: ProxyPart;
+  readonly front: FrontPart;
   readonly discovery: DiscoverySource;
   /** Says in the log what the plans of the configuration in force observe, and until when. */
   readonly observe: () => void;
@@ -73,7 +73,7 @@ type GatewayDeps = Omit<ServedProxyDeps, 'tally'> & {
 type OwnDeps = GatewayDeps & Pick<ServedProxyDeps, 'tally'>;
 
 /** The proxy of this process or of its workers, and what it adds to the process. */
-type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'healths' | 'metricsText' | 'allStarted'> & {
+type Front = Pick<Gateway, 'front' | 'checks' | 'findRefusals' | 'healths' | 'metricsText' | 'allStarted'> & {
   /** What needs somebody. */
   readonly findings: () => readonly AttentionFinding[];
   /** Whether it can take payments, if the ledger can. */
@@ -81,11 +81,7 @@ type Front = Pick<Gateway, 'proxy' | 'checks' | 'findRefusals' | 'healths' | 'me
 };
 
 /** Starts the gateway. `registry` runs in this process. */
-export async function startGateway(
-  section: ProxyConfig,
-  registry: RegistryPart | undefined,
-  given: GatewayDeps,
-): Promise<Gateway> {
+export async function startGateway(registry: RegistryPart | undefined, given: GatewayDeps): Promise<Gateway> {
   const tally = createTally(given.clock.now);
   const deps = { ...given, tally };
   const { settings, current, closers, log, workers } = deps;
@@ -98,11 +94,11 @@ export async function startGateway(
   const discovery = createDiscoverySource(log);
   closers.addLast(async () => discovery.close());
   const publisher = startOwnPublisher(discovery, deps);
-  const front =
+  const served =
     workers !== undefined && workers.count > 1
       ? await startWithWorkers(workers, { discovery, publisher }, registry?.ledger ?? own, deps)
-      : serveHere(section, { discovery, publisher }, registry?.ledger ?? own, deps);
-  closers.addFirst(front.proxy.close);
+      : await serveHere({ discovery, publisher }, registry?.ledger ?? own, deps);
+  closers.addFirst(async () => served.front.close());
   const observations = watchObservations({
     ...{ config: () => settings.config, now: deps.clock.now, schedule: systemSchedule, metrics: deps.metrics, log },
   });
@@ -115,22 +111,22 @@ export async function startGateway(
   };
   discovery.begin(config);
   void current.first.then(({ routes }) => tell(routes));
-  watchGateway(deps.attention, { front, sync, own, clock: deps.clock });
+  watchGateway(deps.attention, { front: served, sync, own, clock: deps.clock });
   const takesCharges = registry?.isPossible ?? own?.readiness.isPossible ?? (() => false);
   return {
-    ...{ proxy: front.proxy, discovery, observe: observations.begin, tell, sync },
-    listeners: [...namedListener('sync', sync), ...namedListener('proxy', front.proxy)],
+    ...{ front: served.front, discovery, observe: observations.begin, tell, sync },
+    listeners: [...namedListener('sync', sync), ...served.front.listeners],
     checks: [
       ...(sync === undefined ? [] : [sync.check]),
       ...(own === undefined ? [] : [own.readiness.check]),
-      ...front.checks,
+      ...served.checks,
       observations.check,
     ],
-    isPossible: () => takesCharges() && front.isCallable(),
+    isPossible: () => takesCharges() && served.isCallable(),
     ledgers: own && searchedLedgers(own),
-    ...{ findRefusals: front.findRefusals, healths: front.healths },
-    metricsText: front.metricsText,
-    allStarted: front.allStarted,
+    ...{ findRefusals: served.findRefusals, healths: served.healths },
+    metricsText: served.metricsText,
+    allStarted: served.allStarted,
     countedUntil: counting.completeUntil,
   };
 }
@@ -171,7 +167,7 @@ function watchGateway(attention: Attention, { front, sync, own, clock }: Gateway
   );
 }
 
-function namedListener(name: string, part: ProxyPart | RunningSync | undefined): NamedListener[] {
+function namedListener(name: string, part: RunningSync | undefined): NamedListener[] {
   return part?.listener === undefined ? [] : [[name, part.listener]];
 }
 
@@ -186,14 +182,13 @@ function booksOf(own: StoredLedger | SidecarLedger | undefined): Pick<SidecarLed
 }
 
 /** The proxy in this process. */
-function serveHere(
-  section: ProxyConfig,
+async function serveHere(
   { discovery, publisher }: PublishingParts,
   own: StoredLedger | SidecarLedger | undefined,
   deps: OwnDeps,
-): Front {
+): Promise<Front> {
   const listed = discovery.of(deps.settings.config);
-  const served = serveProxy(section, booksOf(own), { listed, published: publisher }, deps);
+  const served = await serveFront(booksOf(own), { listed, published: publisher }, deps);
   const healths = (): Promise<FacilitatorHealths> => Promise.resolve(served.healths());
   return { ...served, healths, metricsText: deps.metrics.text, allStarted: () => Promise.resolve() };
 }

@@ -34,33 +34,33 @@ export const INTERNAL = {
  * Options of how paths are read. A registry without a proxy cannot know what stands behind the sidecars: it matches the
  * coarsest way.
  */
-export function pathOptions({ proxy, selling }: MatchedConfig): PathOptions {
+export function pathOptions({ front, selling }: MatchedConfig): PathOptions {
   // Without any plan, no route can have one that is known, and nothing has to be compared.
   const plans = selling.plans.byId.size === 0 ? undefined : selling.plans;
-  if (proxy === undefined) return { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING, plans };
-  const { encodedSlashes, doubleSlashes, upstreamProfile } = proxy;
+  if (front === undefined) return { encodedSlashes: 'refuse', doubleSlashes: 'merge', folding: FULL_FOLDING, plans };
+  const { encodedSlashes, doubleSlashes, upstreamProfile } = front;
   return { encodedSlashes, doubleSlashes, folding: profileFolding(upstreamProfile), plans };
 }
 
 /** The part of a configuration that says which route a request meets. */
-type MatchedConfig = Pick<LoadedConfig, 'proxy' | 'selling'>;
+type MatchedConfig = Pick<LoadedConfig, 'front' | 'selling'>;
 
 /**
  * Rules by which a proxy judges a request before it is priced. A registry without a proxy cannot know what its sidecars let
  * in: whatever their parser reads.
  */
 export function matchRules(config: MatchedConfig): MatchRules {
-  const { proxy } = config;
+  const { front } = config;
   const plans = knownPlans(config);
-  if (proxy === undefined)
+  if (front === undefined)
     return { undeclaredMethods: 'forward', methods: allowedMethods(http.METHODS), targetBytes: Infinity, plans };
-  const { undeclaredMethods, methods, limits } = proxy;
+  const { undeclaredMethods, methods, limits } = front;
   return { undeclaredMethods, methods: allowedMethods(methods), targetBytes: limits.targetBytes, plans };
 }
 
 /** All plans that a route may name here; undefined: this is a registry whose proxies know them, and it does not. */
-export function knownPlans({ proxy, selling }: MatchedConfig): Plans | undefined {
-  return proxy === undefined && !selling.isConfigured ? undefined : selling.plans;
+export function knownPlans({ front, selling }: MatchedConfig): Plans | undefined {
+  return front === undefined && !selling.isConfigured ? undefined : selling.plans;
 }
 
 export function receiversById(config: Pick<Config, 'receivers'>): ReadonlyMap<string, Receiver> {

@@ -1,6 +1,6 @@
 // The part that takes payments: the rail, what writes charges down, and the reconciler of charges without an end.
 // Starts even if no facilitator answers: they are asked when a payment comes.
-import type { Config } from '../config/config.ts';
+import type { Config, ProxyConfig } from '../config/config.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import { servicesInForce } from '../domain/payment/offer.ts';
@@ -13,6 +13,8 @@ import { createPay, type PaymentHandler, type PayDeps, type PayOptions } from '.
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
 import { createSettleModes, enoughToServeFirst } from '../gateway/pay/settler.ts';
 import type { SettleModes } from '../gateway/pay/payment.ts';
+import { createTakeReport, type TakeReport } from '../gateway/decision/failure-report.ts';
+import type { CreateRepeats } from '../gateway/pay/repeats.ts';
 import { createRails, nameWay, type Rails } from '../gateway/rails/rails.ts';
 import { createAuthorize } from '../gateway/rails/x402/auth.ts';
 import { observeFacilitators } from '../gateway/rails/x402/facilitator-calls.ts';
@@ -53,10 +55,16 @@ type PaymentsDeps = RailsDeps & {
 };
 
 export type Payments = {
-  readonly payFor: (config: Config) => (answers: OwnResponses) => PaymentHandler;
+  /** Makes payments under a configuration. `decision`: for a listener that answers questions. */
+  readonly payFor: (config: Config, decision?: DecisionPayments) => (answers: OwnResponses) => PaymentHandler;
+  /** Takes reports of proxies under a configuration. */
+  readonly takeReportFor: (config: Config) => TakeReport;
   readonly facilitators: FacilitatorState;
   readonly close: () => Promise<void>;
 };
+
+/** Part of a decision listener in payments. */
+type DecisionPayments = { readonly front: ProxyConfig; readonly createRepeats: CreateRepeats };
 
 const RECONCILE_EVERY_MS = { here: 1_000, elsewhere: 5_000 };
 const COUNT_EVERY_MS = 5_000;
@@ -85,8 +93,17 @@ export function startPayments(deps: PaymentsDeps): Payments {
   const stopCounting = reports === undefined ? undefined : countCharges(reports, metrics, log, clock.now);
   return {
     facilitators: watchFacilitators(() => settings.config, rails.standing, metrics),
-    payFor: (next) =>
-      payWith(next, settings, { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }),
+    payFor: (next, decision) =>
+      payWith(
+        next,
+        settings,
+        { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock },
+        decision,
+      ),
+    takeReportFor: ({ page: { support } }) => {
+      const options = { services: servicesInForce(settings), nameOf: nameWay, support };
+      return createTakeReport({ rail, ledger, chargeLog, options, newId, log });
+    },
     close: async () => {
       await stopReconciling?.();
       await stopCounting?.();
@@ -125,14 +142,16 @@ function payWith(
   { charges, proxy, page }: Config,
   running: Settings,
   { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
+  decision: DecisionPayments | undefined,
 ): (answers: OwnResponses) => PaymentHandler {
-  if (proxy === undefined) throw new Error('only a proxy takes payments');
-  const upstream = new URL(proxy.upstream.origin);
+  const front = decision?.front ?? proxy;
+  if (front === undefined) throw new Error('only a proxy or a decision listener takes payments');
+  const upstream = new URL(front.upstream.origin);
   const options: PayOptions = {
     keepResponseBytes: Math.min(charges.keepResponseBytes, ledger.answerLimitBytes),
     maxUnsettledPerPayer: charges.maxUnsettledPerPayer,
-    ownAuthorities: ownAuthorities({ publicUrl: proxy.publicUrl, hosts: proxy.hosts, upstream }),
-    enoughToServeFirstMs: enoughToServeFirst(proxy.timeouts.headersMs),
+    ownAuthorities: ownAuthorities({ publicUrl: front.publicUrl, hosts: front.hosts, upstream }),
+    enoughToServeFirstMs: enoughToServeFirst(front.timeouts.headersMs),
     leaseMs: LEASE_MS,
     services: servicesInForce(running),
     nameOf: nameWay,
@@ -141,7 +160,11 @@ function payWith(
   return (answers) =>
     createPay({
       ...answers,
-      ...{ rail, ledger, seenPayments, chargeLog, modes, leases, responses },
+      ...{ rail, ledger, seenPayments, chargeLog, modes, leases },
+      // Nothing of the proxy is replayed by a decision.
+      responses:
+        decision === undefined ? responses : { ...responses, replays: createReplays(systemSchedule, clock.monotonic) },
+      createRepeats: decision?.createRepeats,
       ...{ log, clock, newId, options, pause },
     });
 }

@@ -26,27 +26,21 @@ import type { Log } from '../host/log.ts';
 import { createWriteBatch } from '../host/write-batch.ts';
 import { createListener, type Listener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
-import type { Trial } from '../registry/trying/trial.ts';
 import { settleBy } from '../domain/selling/plan.ts';
 import { readCaller } from '../gateway/caller.ts';
 import type { SellFor } from './selling.ts';
 import { createTrial, type OwnTrial } from './trial.ts';
 import { matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { publishingOf } from './discovery/publication.ts';
-import { compileSnapshot } from '../domain/routing/snapshot.ts';
+import { servedRoutes } from './served-routes.ts';
 
 export type ProxyPart = Part & {
+  readonly listener: Listener;
   /** What the proxy in force would write to clients that reach it under `origin`. */
-  readonly trial: (origin: string) => Trial;
+  readonly trial: (origin: string) => OwnTrial;
   /** Assembles for a new configuration; what is returned puts it in force and cannot fail. */
-  readonly prepare: (
-    config: Config,
-    proxy: ProxyConfig,
-    discovery: Discovery | undefined,
-  ) => (() => void) | Promise<() => void>;
+  readonly prepare: (config: Config, proxy: ProxyConfig, discovery: Discovery | undefined) => () => void;
 };
-/** The proxy in the process that serves its requests. */
-export type OwnProxyPart = ProxyPart & { readonly listener: Listener; readonly trial: (origin: string) => OwnTrial };
 
 /** Wrapper of the page, from the program that starts it: no configuration can give it. */
 export type PageWrapper = (page: Page) => Page;
@@ -78,7 +72,7 @@ export function startProxy(
   proxy: ProxyConfig,
   discovery: Discovery | undefined,
   deps: ProxyDeps,
-): OwnProxyPart {
+): ProxyPart {
   let assembled = assemble(config, proxy, discovery, deps);
   // The listener reads it for each request.
   const handler = { ...assembled.handler };
@@ -181,20 +175,5 @@ function assemble(
     handler,
     trial: createTrial({ paywall, offer, now: clock.now }),
     close: transport.close,
-  };
-}
-
-/**
- * Picks the routes that requests are matched against: those in force. Before there are any, nothing (503
- * `routes_absent`), or a set without routes if `sync.when_absent` says so: then every request is an unprotected one
- * like any other.
- */
-function servedRoutes(config: Config, current: CurrentSnapshot): Pick<CurrentSnapshot, 'snapshot'> {
-  if (config.sync?.whenAbsent !== 'forward') return current;
-  const none = compileSnapshot({ registryId: '', revision: 0, routes: [] }, pathOptions(config));
-  return {
-    get snapshot() {
-      return current.snapshot ?? none;
-    },
   };
 }

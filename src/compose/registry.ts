@@ -144,7 +144,7 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
   registry.subscribe((change) => void compiler.change(change, registry.routeSet));
   const configAudit = startAudit(store.audit, config, { version, clock, schedule: systemSchedule, log });
   const { handle } = registry;
-  const hasProxy = config().proxy !== undefined;
+  const hasProxy = config().front !== undefined;
   const { isPossible } = (readiness = storeReadiness(
     ledger.check,
     { clock, log },
@@ -220,7 +220,7 @@ const LAST_PAUSE_MS = 5_000;
 
 function settingsOf(config: Config, section: RegistryConfig): RegistrySettings {
   const { jwt, apiKeys, corsOrigins } = section;
-  const unknownReceiver = config.proxy === undefined ? 'store' : 'refuse';
+  const unknownReceiver = config.front === undefined ? 'store' : 'refuse';
   const receivers = receiversById(config);
   const desk = deskOf(section);
   const testnet = config.receivers.flatMap(({ ways }) => ways).some((way) => way.testnet === true);

@@ -30,9 +30,13 @@ export function applyConfig(started: Config, next: Config): AppliedConfig {
   }
   const restart: string[] = [];
   let config: unknown = next;
+  if (started.decision?.length !== next.decision?.length) {
+    restart.push('decision');
+    config = { ...next, decision: started.decision };
+  }
   for (const { path, names, inForce } of WATCHED) {
     const value = valueAt(started, names);
-    if (isDeepStrictEqual(value, valueAt(next, names))) continue;
+    if (isDeepStrictEqual(value, valueAt(config, names))) continue;
     restart.push(inForce === 'clients' ? `${path} (towards clients)` : path);
     if (inForce === 'restart') config = withValue(config, names, value);
   }
@@ -40,11 +44,17 @@ export function applyConfig(started: Config, next: Config): AppliedConfig {
 }
 
 function valueAt(from: unknown, names: readonly string[]): unknown {
-  return names.reduce<unknown>((value, name) => (isSection(value) ? value[name] : undefined), from);
+  if (Array.isArray(from)) return from.map((each: unknown) => valueAt(each, names));
+  const [name, ...below] = names;
+  if (name === undefined) return from;
+  return isSection(from) ? valueAt(from[name], below) : undefined;
 }
 
-/** A copy of `section` with `value` at `names`; a section that is not there stays away. */
-function withValue(section: unknown, [name = '', ...below]: readonly string[], value: unknown): unknown {
+/** A copy of `section` with `value` at `names`; a section that is not there stays away. Of a list, `value` has one for each. */
+function withValue(section: unknown, names: readonly string[], value: unknown): unknown {
+  if (Array.isArray(section) && Array.isArray(value))
+    return section.map((each: unknown, index) => withValue(each, names, value[index]));
+  const [name = '', ...below] = names;
   if (!isSection(section)) return section;
   return { ...section, [name]: below.length === 0 ? value : withValue(section[name], below, value) };
 }

@@ -1,6 +1,5 @@
 // The proxy that serves its requests in this process, with what takes its payments: in a process of its own or as one of
 // several workers.
-import type { ProxyConfig } from '../config/config.ts';
 import type { AttentionFinding } from '../domain/attention/attention.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
@@ -19,7 +18,8 @@ import type { Metrics } from '../host/metrics.ts';
 import type { Closers } from './closers.ts';
 import { healthsOf } from './facilitators.ts';
 import { startPayments, startRails, type Payments, type PaymentsWrapper } from './payments.ts';
-import { startProxy, type PageWrapper, type OwnProxyPart } from './proxy.ts';
+import type { OwnFront } from './front.ts';
+import { startProxy, type PageWrapper } from './proxy.ts';
 import { startSelling } from './selling.ts';
 import type { Settings } from './settings.ts';
 import type { RefusalFinder } from './why.ts';
@@ -60,7 +60,7 @@ export type ServedProxyDeps = PartWrappers & {
 };
 
 type ServedProxy = {
-  readonly proxy: OwnProxyPart;
+  readonly front: OwnFront;
   readonly checks: readonly Check[];
   /** What needs somebody. */
   readonly findings: () => readonly AttentionFinding[];
@@ -71,12 +71,11 @@ type ServedProxy = {
   readonly healths: () => FacilitatorHealths;
 };
 
-export function serveProxy(
-  section: ProxyConfig,
+export async function serveFront(
   { ledger, reports, takesOnly = false }: ChargeBooks,
   { listed, published }: Publicity,
   deps: ServedProxyDeps,
-): ServedProxy {
+): Promise<ServedProxy> {
   const { settings, current, metrics, closers, tally, tracing, log, clock, random, aroundPage } = deps;
   const refusals = createRefusals();
   const untraced = createTelemetry(metrics, log, current, settings, {
@@ -92,11 +91,35 @@ export function serveProxy(
   const stopWatching = rails.watch(() => settings.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
   closers.addFirst(async () => stopWatching());
   const payFor = payments && tracePaying(payments.payFor, tracing);
+  const sellFor = startSelling({ metrics, log, routeLabel });
+  const { config } = settings;
+  const common = { current, telemetry, rails, sellFor, log, clock, random };
+  const proxy =
+    config.proxy && startProxy(config, config.proxy, listed, { ...common, tracing, payFor, published, aroundPage });
+  // The module is loaded only in a process that needs it.
+  const decisions =
+    config.decision && (await import('./decision.ts')).startDecisions(config, listed, { ...common, metrics, payments });
   return {
-    proxy: startProxy(settings.config, section, listed, {
-      ...{ current, telemetry, tracing, payFor, rails, published, log, clock, random, aroundPage },
-      sellFor: startSelling({ metrics, log, routeLabel }),
-    }),
+    front: {
+      listeners: [
+        ...(proxy === undefined ? [] : [['proxy', proxy.listener] as const]),
+        ...(decisions?.listeners ?? []),
+      ],
+      prepare: (next, discovery) => {
+        const putProxyInForce = next.proxy && proxy?.prepare(next, next.proxy, discovery);
+        const putDecisionsInForce = decisions?.prepare(next, discovery);
+        return () => {
+          putProxyInForce?.();
+          putDecisionsInForce?.();
+        };
+      },
+      trial: (origin) => {
+        const trial = proxy?.trial ?? decisions?.trial;
+        if (trial === undefined) throw new Error('neither a proxy nor a decision listener is served here');
+        return trial(origin);
+      },
+      close: () => proxy?.close(),
+    },
     checks: payments === undefined ? [] : [payments.facilitators.check],
     findings: payments?.facilitators.findings ?? ((): readonly AttentionFinding[] => []),
     isCallable: payments?.facilitators.isCallable ?? (() => true),

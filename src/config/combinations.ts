@@ -43,18 +43,22 @@ export function combinationIssues(raw: RawSection, networks: Networks, nowMs: nu
 
 function shapeIssues(raw: RawSection): Issue[] {
   const has = (section: string): boolean => Object.hasOwn(raw, section);
-  const [proxy, registry, sync] = [has('proxy'), has('registry'), has('sync')];
+  const [registry, sync] = [has('registry'), has('sync')];
+  // Both need routes, and a decision stands beside a proxy or instead of it.
+  const named = has('proxy') || !has('decision') ? 'proxy' : 'decision';
+  const proxy = has(named);
   const issues: Issue[] = [];
   if (sync && !proxy) {
     issues.push({
       path: ['sync'],
       at: 'key',
-      message: 'stands without `proxy`; only a proxy syncs its routes, so add `proxy` or take `sync` out',
+      message:
+        'stands without `proxy` and `decision`; only these sync their routes, so add one of them or take `sync` out',
     });
   } else if (!proxy && !registry) {
     issues.push({
       path: [],
-      message: 'has nothing to run; write `proxy` with `registry` or `sync`, or `registry` alone',
+      message: 'has nothing to run; write `proxy` or `decision` with `registry` or `sync`, or `registry` alone',
     });
   } else if (proxy && registry && sync) {
     issues.push({
@@ -64,7 +68,7 @@ function shapeIssues(raw: RawSection): Issue[] {
     });
   } else if (proxy && !registry && !sync) {
     issues.push({
-      path: ['proxy'],
+      path: [named],
       at: 'key',
       message: 'needs routes; add `registry` to keep them here, or `sync` to take them from a remote registry',
     });
@@ -98,8 +102,8 @@ function workerIssues(raw: RawSection): Issue[] {
   const { workers } = raw;
   const several =
     workers === 'auto' || ((typeof workers === 'number' || typeof workers === 'string') && Number(workers) > 1);
-  if (!several || Object.hasOwn(raw, 'proxy')) return [];
-  return [{ path: ['workers'], message: 'stands without `proxy`, which is what workers serve; take it out' }];
+  if (!several || Object.hasOwn(raw, 'proxy') || Object.hasOwn(raw, 'decision')) return [];
+  return [{ path: ['workers'], message: 'stands without `proxy` and `decision`, which workers serve; take it out' }];
 }
 
 function jwtIssues(raw: RawSection): Issue[] {
@@ -144,13 +148,12 @@ function repeated(raw: RawSection, path: Path, field: string, message: string): 
 
 /** The proxy answers a method that it does not let in with 501: a route for it would leave the one that is meant free. */
 function methodIssues(raw: RawSection): Issue[] {
-  const { proxy, routes } = raw;
+  const { proxy, decision, routes } = raw;
   if (!Array.isArray(routes)) return [];
-  const added: unknown = isMap(proxy) ? proxy['methods'] : http.METHODS;
+  const listeners = [proxy, ...(Array.isArray(decision) ? decision : [])].filter(isMap);
+  const added = listeners.length === 0 ? http.METHODS : listeners.flatMap(({ methods }) => methods ?? []);
   const allowed = allowedMethods(
-    Array.isArray(added)
-      ? added.flatMap((name: unknown) => (typeof name === 'string' ? [name.toUpperCase()] : []))
-      : [],
+    added.flatMap((name: unknown) => (typeof name === 'string' ? [name.toUpperCase()] : [])),
   );
   return routes.flatMap((route: unknown, index): Issue[] => {
     if (!isMap(route) || typeof route['method'] !== 'string') return [];

@@ -4,7 +4,6 @@ import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 
 /** A key, `*` for each entry of a list, and the advice about it. */
 const LATER: readonly { readonly path: Path; readonly advice: string }[] = [
-  { path: ['decision'], advice: 'take it out and let the proxy forward' },
   { path: ['assertion'], advice: 'take it out; the upstream is told by Tollgate-Access and its like' },
   { path: ['selling', 'public_keys_listen'], advice: 'take it out; nothing is signed for the upstream' },
   { path: ['selling', 'customers'], advice: 'take it out; everybody pays' },

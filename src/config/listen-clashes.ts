@@ -2,7 +2,7 @@
 // a proxy in front of itself would forward for ever.
 import { isLoopback, listensClash, parseListen, type Listen } from './addresses.ts';
 import { hostOf, parseUrl } from './fields.ts';
-import { valueAt, type Issue, type Path } from './problems.ts';
+import { formatPath, valueAt, type Issue, type Path } from './problems.ts';
 
 const LISTENERS: readonly { readonly path: Path; readonly fallback: string | undefined }[] = [
   { path: ['proxy', 'listen'], fallback: '0.0.0.0:8402' },
@@ -15,7 +15,12 @@ const LISTENERS: readonly { readonly path: Path; readonly fallback: string | und
 export function listenIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
   const issues: Issue[] = [];
   const bound: { path: Path; listen: Listen; written: boolean }[] = [];
-  for (const { path, fallback } of LISTENERS) {
+  const { decision } = raw;
+  const decisions = (Array.isArray(decision) ? decision : []).map((_, index) => ({
+    path: ['decision', index, 'listen'],
+    fallback: '127.0.0.1:8404',
+  }));
+  for (const { path, fallback } of [...LISTENERS, ...decisions]) {
     const section = path[0];
     if (section === undefined || (section !== 'admin' && !Object.hasOwn(raw, section))) continue;
     const value = valueAt(raw, path);
@@ -33,7 +38,7 @@ export function listenIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
       const [blamed, kept] = own.written || !other.written ? [own, other] : [other, own];
       issues.push({
         path: blamed.path,
-        message: `takes the address of ${kept.path.join('.')}; give each listener a port of its own`,
+        message: `takes the address of ${formatPath(kept.path)}; give each listener a port of its own`,
       });
     }
     bound.push(own);
@@ -47,7 +52,7 @@ export function listenIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
     if (self) {
       issues.push({
         path: ['proxy', 'upstream'],
-        message: `is Tollgate's own listener ${self.path.join('.')}; write the address of your API`,
+        message: `is Tollgate's own listener ${formatPath(self.path)}; write the address of your API`,
       });
     }
   }

@@ -32,7 +32,70 @@ const methods = z.array(
   }).transform((value) => value.toUpperCase()),
 );
 
-export const proxySection = section({
+/** Rows of `limits`. */
+export const LIMIT_KEYS = {
+  target: key('targetBytes', count(64, 65_536).default(8192), 'Most bytes of a request target; above it 414.'),
+  headers: key(
+    'headerBytes',
+    count(1024, 1_048_576).default(32_768),
+    'Most bytes of request headers; above it 431.',
+    'restart',
+  ),
+  connections: key(
+    'connections',
+    count(1, 1_000_000).default(20_000),
+    'Most connections of clients at a time.',
+    'restart',
+  ),
+  in_flight: key('inFlight', count(1, 1_000_000).default(10_000), 'Most requests at a time.'),
+  in_flight_per_client: key('inFlightPerClient', limit(1_000_000).default(0), 'The same for one client.'),
+  payments: key('payments', count(1, 1_000_000).default(1000), 'Most requests with a payment at a time.'),
+  payments_per_client: key('paymentsPerClient', limit(1_000_000).default(0), 'The same for one client.'),
+  refused_payments_per_client: key(
+    'refusedPaymentsPerClient',
+    limit(1_000_000).default(0),
+    'Payments of one client that facilitators may refuse in a minute; then 429 until it is over.',
+  ),
+  challenges_per_client: key(
+    'challengesPerClient',
+    z
+      .preprocess(
+        (value) => (value === 'off' || value === 0 ? {} : value),
+        section({
+          per_minute: key('perMinute', limit(1_000_000).default(0), '402 responses that one client gets in a minute.'),
+          burst: key(
+            'burst',
+            count(1, 1_000_000).default(60),
+            '402 responses that one client gets at once, before that rate applies.',
+          ),
+          clients: key(
+            'clients',
+            count(2, 10_000_000).default(65_536),
+            'Clients that Tollgate remembers for this limit.',
+          ),
+        }),
+      )
+      .prefault({}),
+    'A limit of 402 responses for one client.',
+  ),
+};
+
+/** Rows of `timeouts` about the end of a process. */
+export const DRAIN_KEYS = {
+  drain_delay: key(
+    'drainDelayMs',
+    duration(0).prefault('5s'),
+    'Time from SIGTERM until Tollgate stops accepting connections.',
+  ),
+  drain: key(
+    'drainMs',
+    duration(0).prefault('25s'),
+    'Time from SIGTERM until Tollgate ends the requests that are still in flight.',
+  ),
+};
+
+/** Rows of the section; a decision listener takes some of them over. */
+export const PROXY_KEYS = {
   listen: key(
     'listen',
     listen().prefault('0.0.0.0:8402'),
@@ -121,60 +184,7 @@ export const proxySection = section({
     flag().default(false),
     'For an API with its own paywall: payment headers are forwarded on free requests.',
   ),
-  limits: key(
-    'limits',
-    section({
-      target: key('targetBytes', count(64, 65_536).default(8192), 'Most bytes of a request target; above it 414.'),
-      headers: key(
-        'headerBytes',
-        count(1024, 1_048_576).default(32_768),
-        'Most bytes of request headers; above it 431.',
-        'restart',
-      ),
-      connections: key(
-        'connections',
-        count(1, 1_000_000).default(20_000),
-        'Most connections of clients at a time.',
-        'restart',
-      ),
-      in_flight: key('inFlight', count(1, 1_000_000).default(10_000), 'Most requests at a time.'),
-      in_flight_per_client: key('inFlightPerClient', limit(1_000_000).default(0), 'The same for one client.'),
-      payments: key('payments', count(1, 1_000_000).default(1000), 'Most requests with a payment at a time.'),
-      payments_per_client: key('paymentsPerClient', limit(1_000_000).default(0), 'The same for one client.'),
-      refused_payments_per_client: key(
-        'refusedPaymentsPerClient',
-        limit(1_000_000).default(0),
-        'Payments of one client that facilitators may refuse in a minute; then 429 until it is over.',
-      ),
-      challenges_per_client: key(
-        'challengesPerClient',
-        z
-          .preprocess(
-            (value) => (value === 'off' || value === 0 ? {} : value),
-            section({
-              per_minute: key(
-                'perMinute',
-                limit(1_000_000).default(0),
-                '402 responses that one client gets in a minute.',
-              ),
-              burst: key(
-                'burst',
-                count(1, 1_000_000).default(60),
-                '402 responses that one client gets at once, before that rate applies.',
-              ),
-              clients: key(
-                'clients',
-                count(2, 10_000_000).default(65_536),
-                'Clients that Tollgate remembers for this limit.',
-              ),
-            }),
-          )
-          .prefault({}),
-        'A limit of 402 responses for one client.',
-      ),
-    }).prefault({}),
-    'Limits of the proxy.',
-  ),
+  limits: key('limits', section(LIMIT_KEYS).prefault({}), 'Limits of the proxy.'),
   timeouts: key(
     'timeouts',
     section({
@@ -197,20 +207,13 @@ export const proxySection = section({
         'Time without a byte of a request body that Tollgate waits for; then 408.',
       ),
       total: key('totalMs', duration(1).optional(), 'Time for a whole exchange with your API. Left out: no limit.'),
-      drain_delay: key(
-        'drainDelayMs',
-        duration(0).prefault('5s'),
-        'Time from SIGTERM until Tollgate stops accepting connections.',
-      ),
-      drain: key(
-        'drainMs',
-        duration(0).prefault('25s'),
-        'Time from SIGTERM until Tollgate ends the requests that are still in flight.',
-      ),
+      ...DRAIN_KEYS,
     }).prefault({}),
     'Time limits of the proxy.',
   ),
-});
+};
+
+export const proxySection = section(PROXY_KEYS);
 
 /** The part of an upstream URL that a connection needs. */
 function toUpstream(value: string): { protocol: 'http' | 'https'; host: string; port: number; origin: string } {

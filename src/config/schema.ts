@@ -1,6 +1,7 @@
 // The configuration: every key with its schema, default, name in the program and sentence, and whether it needs a
 // restart, and no other key. The program works with the schema's output. Rules about two keys stand in combinations.ts.
 import { z } from 'zod';
+import { decisionList } from './decision-keys.ts';
 import { discoverySection } from './discovery.ts';
 import { choice, count, countOr, duration, flag, listen, optionalDuration, secret } from './fields.ts';
 import { MOST_WORKERS } from '../host/worker-count.ts';
@@ -52,6 +53,11 @@ export function createConfigSchema(folder: string) {
 
   return section({
     proxy: key('proxy', proxySection.optional(), 'Takes requests, lets them pay, and forwards them.'),
+    decision: key(
+      'decision',
+      decisionList.optional(),
+      'Answers the questions of a proxy that forwards by itself: a section, or a list of them.',
+    ),
     registry: key('registry', registrySection(folder).optional(), 'Keeps routes and charges.'),
     sync: key('sync', syncSection(folder).optional(), 'Follows a registry elsewhere.'),
     admin: key(

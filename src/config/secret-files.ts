@@ -15,6 +15,7 @@ const PLACES: readonly SecretPlace[] = [
   { section: ['charges'], key: 'secrets', lines: true },
   { section: ['sync'], key: 'api_key' },
   { section: ['webhooks', '*'], key: 'secret', lines: true },
+  { section: ['decision', '*'], key: 'secret' },
   { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'token' },
   { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'key_secret' },
   { section: ['receivers', '*', 'accepts', '*', 'facilitators', '*', 'auth'], key: 'token' },

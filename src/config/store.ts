@@ -133,7 +133,7 @@ export function storeIssues(raw: Readonly<Record<string, unknown>>): Issue[] {
     [
       ['charges', 'secrets'],
       'what one process quotes is paid at another: write secrets or secrets_file',
-      inRegistry && isMap(raw['proxy']),
+      inRegistry && (isMap(raw['proxy']) || Array.isArray(raw['decision'])),
     ],
   ];
   const issues = needed.flatMap(([path, why, isNeeded]) =>

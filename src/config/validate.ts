@@ -2,6 +2,7 @@
 // combinations, and reports everything wrong at once, each with its place.
 import type { z } from 'zod';
 import { combinationIssues } from './combinations.ts';
+import { completeDecision, expandDecision } from './front.ts';
 import { takeLaterKeys } from './later-keys.ts';
 import { knownKeys, unknownKey } from './unknown-keys.ts';
 import type { LoadedConfig } from './config.ts';
@@ -55,15 +56,16 @@ export function validate({
     return { ok: false, issues: [{ path: [], message }] };
   }
   const schema = createConfigSchema(folder);
+  const decisions = expandDecision(raw);
   fillEmptySections(raw, schema);
   const files = readSecretFiles(raw, folder);
   const short = expandShortForms(raw, env);
   const stores = expandStores(raw);
   const early = [...known, ...files.issues, ...short.issues, ...takeLaterKeys(raw)];
-  const parsed = parse(schema, raw, fromEnvironment);
+  const parsed = parse(schema, raw, (path) => fromEnvironment(decisions.written({ path, message: '' }).path));
   const found = [...early, ...combinationIssues(raw, networks, now).map(relocate)];
   function relocate(issue: Issue): Issue {
-    return stores.written(short.written({ ...issue, path: files.written(issue.path) }));
+    return decisions.written(stores.written(short.written({ ...issue, path: files.written(issue.path) })));
   }
   if (!parsed.success) {
     // If something is already said about a place, the schema has nothing to add about it or what lies below.
@@ -82,10 +84,13 @@ export function validate({
 }
 
 function toConfig(sections: ConfigSections, origin: Origin, networks: Networks): LoadedConfig {
+  const decision = sections.decision?.map((section) => completeDecision(section, sections.proxy));
+  const front = sections.proxy ?? decision?.[0]?.front;
   return {
     ...sections,
     ...origin,
-    shape: sections.proxy === undefined ? 'registry' : sections.registry === undefined ? 'sidecar' : 'all-in-one',
+    ...{ decision, front },
+    shape: front === undefined ? 'registry' : sections.registry === undefined ? 'sidecar' : 'all-in-one',
     receivers: sections.receivers.map((receiver) => toReceiver(receiver, networks)),
     selling: toSelling(sections.selling),
   };

@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { RUNNING_FILE } from './data-folder.ts';
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
-import { isNearby } from './addresses.ts';
+import { formatListen, isLoopback, isNearby } from './addresses.ts';
 import type { Networks } from '../domain/payment/network.ts';
 import type { ReceiverWay } from '../domain/payment/offer.ts';
 import { readAgain } from './receivers.ts';
@@ -15,7 +15,7 @@ const SHORT_TIMEOUT_S = 120;
 
 export function configWarnings(config: LoadedConfig, networks: Networks): string[] {
   const warnings: string[] = [];
-  const { proxy, receivers, routes } = config;
+  const { proxy, front, receivers, routes } = config;
   if (proxy) {
     if (proxy.publicUrl === undefined && proxy.hosts.length === 0) {
       warnings.push(
@@ -43,6 +43,8 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       const named = isFromFlags(config) ? '--upstream' : 'proxy.upstream';
       warnings.push(`${named} is plain http to a public address: clients that reach it directly pay nothing`);
     }
+  }
+  if (front) {
     if (receivers.length === 0) {
       warnings.push('receivers is empty: every request that has to be paid is answered 503 receiver_unknown');
     } else if (
@@ -54,6 +56,7 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       );
     }
   }
+  warnings.push(...decisionWarnings(config));
   for (const { method, route_pattern: pattern, amount, currency } of routes) {
     if (Number(amount) < LARGE_AMOUNT) continue;
     warnings.push(
@@ -67,7 +70,7 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       warnings.push(`receiver ${id}: ${what} x402 v1 name, so v1 clients cannot pay it`);
     }
   }
-  if (config.discovery !== undefined && proxy === undefined)
+  if (config.discovery !== undefined && front === undefined)
     warnings.push('discovery does nothing here: a registry alone takes no payments; write it where the proxy is');
   warnings.push(...otlpWarnings(config));
   const { sync } = config;
@@ -83,12 +86,31 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
   return warnings;
 }
 
-function otlpWarnings({ otlp, proxy }: LoadedConfig): string[] {
+function otlpWarnings({ otlp, front }: LoadedConfig): string[] {
   if (otlp === undefined) return [];
-  if (proxy === undefined) return ['otlp does nothing here: only a proxy traces requests; write it where the proxy is'];
+  if (front === undefined) return ['otlp does nothing here: only a proxy traces requests; write it where the proxy is'];
   return isSafeUrl(otlp.endpoint)
     ? []
     : ['otlp.endpoint is plain http beyond this network: spans and headers travel in the open; write https'];
+}
+
+function decisionWarnings({ decision = [] }: LoadedConfig): string[] {
+  return decision.flatMap(({ listen, secret, trustedPeers, dialect, answerWithinMs }) => {
+    const about = `decision ${dialect} on ${formatListen(listen)}`;
+    return [
+      ...(secret === undefined && !isLoopback(listen.host)
+        ? [
+            `${about}: it listens beyond this machine without \`secret\`: whoever reaches it from a trusted address can ask; write secret, and send it in the configuration of the proxy`,
+          ]
+        : []),
+      ...(trustedPeers.some((cidr) => cidr.endsWith('/0'))
+        ? [`${about}: trusted_peers holds every address: whoever reaches it can ask, and say who asked`]
+        : []),
+      ...(answerWithinMs >= 30_000 && dialect === 'traefik'
+        ? [`${about}: answer_within is ${answerWithinMs / 1000} s, and Traefik gives up after 30 s; write at most 25s`]
+        : []),
+    ];
+  });
 }
 
 /** Flags were its source, whether they are read now or a command reads what the server wrote of them. */

@@ -34,6 +34,13 @@ export const PROBLEMS = {
   too_many_requests_in_flight: { status: 503, title: 'Too many requests in flight', fault: 'tollgate' },
   upstream_unreachable: { status: 502, title: 'Upstream unreachable', fault: 'upstream' },
   upstream_timeout: { status: 504, title: 'Upstream took too long', fault: 'upstream' },
+  // Decisions: what a proxy that asks can be told, beside the codes above.
+  peer_untrusted: { status: 403, title: 'Peer not trusted', fault: 'client' },
+  question_malformed: { status: 400, title: 'Malformed question', fault: 'client' },
+  target_not_canonical: { status: 400, title: 'Request target not canonical', fault: 'client' },
+  header_refused: { status: 400, title: 'Header refused', fault: 'client' },
+  preflight_unanswerable: { status: 403, title: 'Preflight cannot be answered', fault: 'client' },
+  upstream_failed: { status: 502, title: 'Upstream failed', fault: 'upstream' },
   // The registry: what a dashboard or an SDK can be told.
   malformed: { status: 400, title: 'Malformed request', fault: 'client' },
   credentials_missing: { status: 401, title: 'Credentials missing', fault: 'client' },

@@ -177,7 +177,7 @@ function tellDelivery(req: IncomingMessage, res: ServerResponse, delivered: (who
  * Whether responding now leaves a body on the connection that is not read: one that waits for `100 Continue`, one
  * of unknown length, or a large one.
  */
-function leavesBodyUnread({ headers, complete }: IncomingMessage): boolean {
+export function leavesBodyUnread({ headers, complete }: IncomingMessage): boolean {
   if (headers['transfer-encoding'] !== undefined || headers.expect !== undefined) return !complete;
   return Number(headers['content-length'] ?? 0) > DRAINED_BODY_BYTES && !complete;
 }

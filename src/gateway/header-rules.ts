@@ -48,6 +48,9 @@ export const HOP_BY_HOP: readonly string[] = [
   'upgrade',
 ];
 
+/** Names that rewrite a request and that the patterns below do not know. */
+const REWRITES: ReadonlySet<string> = new Set(['forwarded', 'x-forwarded-prefix', 'x-host', 'x-now-route-matches']);
+
 export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('pass', [
     'accept',
@@ -78,7 +81,7 @@ export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   // Ours to say: the request's identities.
   ...rules('drop', ['x-request-id', 'traceparent', 'tracestate']),
   // A server that believes one of these serves another path or host than was matched; NAMES_A_TARGET has the others.
-  ...rules('drop', ['forwarded', 'x-forwarded-prefix', 'x-host', 'x-now-route-matches']),
+  ...rules('drop', [...REWRITES]),
   ...rules('conditional', ['if-match', 'if-modified-since', 'if-none-match', 'if-range', 'if-unmodified-since']),
   ...rules('cookie', ['cookie']),
   ...rules('range', ['range']),
@@ -109,6 +112,13 @@ export const INBOUND_PREFIXES: readonly (readonly [string, InboundRule])[] = [
  */
 export const NAMES_A_TARGET =
   /(?:^|-)(?:(?:orig(?:inal)?|rewrite|rewritten|override|real|forwarded|matched|unencoded)-(?:url|uri|path|path-info|query|host|method)|(?:url|uri|path|host)-override|path-info|path-translated|request-uri|script-(?:name|filename|uri|url))$/;
+
+const REWRITING_PREFIXES = ['x-accel-', 'x-sendfile', 'x-middleware-', 'x-invoke-'];
+
+/** Whether a header changes the target, host or page of its request behind our back. `name`: lower-case, all else a dash. */
+export function rewritesRequest(name: string): boolean {
+  return REWRITES.has(name) || NAMES_A_TARGET.test(name) || REWRITING_PREFIXES.some((each) => name.startsWith(each));
+}
 
 export const OUTBOUND: ReadonlyMap<string, OutboundRule> = spelled([
   ...rules('pass', [

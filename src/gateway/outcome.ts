@@ -2,6 +2,7 @@
 // the request that the steps of a payment read. Types only: some files decide an outcome, others carry it out.
 import type { Access, Credential, Permit } from '../domain/decide.ts';
 import type { ListingOf } from '../domain/discovery/listing.ts';
+import type { PresentedAsker } from '../domain/payment/claim-policy.ts';
 import type { Offer } from '../domain/payment/offer.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Quotes } from '../domain/payment/quote.ts';
@@ -185,7 +186,14 @@ export type RequestFacts = {
   readonly customerTrusted: boolean;
   /** Hears who pays, once that is read. */
   notePayer(payer: string): void;
+  /** Set for a question of another proxy, which forwards by itself. */
+  readonly asker?: AskerFacts | undefined;
+  /** Hears that this request works on a charge. `state`: what to say of it if the time for an answer is over before its end. */
+  noteCharge?(state: () => ResponseOutcome): void;
 };
+
+/** The question of a proxy that forwards by itself: nothing of its upstream is ever seen here. */
+export type AskerFacts = Omit<PresentedAsker, 'routeId'>;
 
 /** Facts that a 402 says beside its new quote. */
 export type PaymentDemand = {

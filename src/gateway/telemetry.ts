@@ -14,7 +14,8 @@ import type { OpenCounts, Tally } from './totals/tally.ts';
 /** Record of one request, filled in as it goes. Times are in milliseconds of the monotonic clock. */
 export type RequestRecord = {
   readonly startedAt: number;
-  readonly method: string;
+  readonly listener: 'proxy' | 'decision';
+  method: string;
   requestId: string;
   traceId: string | undefined;
   path: string;
@@ -33,13 +34,21 @@ export type RequestRecord = {
   currency: string | undefined;
   upstreamMs: number | undefined;
   client: string | undefined;
+  /** The dialect of a decision listener, and what was decided there. */
+  dialect: string | undefined;
+  decision: string | undefined;
   /** Whether the request was counted and logged: whatever comes after is not. */
   ended: boolean;
 };
 
-export function startRecord(req: IncomingMessage, startedAt: number): RequestRecord {
+export function startRecord(
+  req: IncomingMessage,
+  startedAt: number,
+  listener: RequestRecord['listener'] = 'proxy',
+): RequestRecord {
   return {
     startedAt,
+    listener,
     method: req.method ?? '',
     requestId: '',
     traceId: undefined,
@@ -56,6 +65,8 @@ export function startRecord(req: IncomingMessage, startedAt: number): RequestRec
     currency: undefined,
     upstreamMs: undefined,
     client: req.socket.remoteAddress,
+    dialect: undefined,
+    decision: undefined,
     ended: false,
   };
 }
@@ -123,13 +134,15 @@ export function createTelemetry(
   settings: TelemetrySettings,
   { refused, tally }: TelemetryHearers = {},
 ): Telemetry {
-  const requests = metrics.counter('requests_total', 'Requests on the proxy port, by outcome.', [
+  const requests = metrics.counter('requests_total', 'Requests of clients and questions of proxies, by outcome.', [
     'outcome',
     'code',
     'route_id',
+    'listener',
   ]);
   const durations = metrics.duration('request_duration_seconds', 'From the request to the last byte of its answer.', [
     'outcome',
+    'listener',
   ]);
   const overheads = metrics.duration(
     'overhead_duration_seconds',
@@ -187,8 +200,8 @@ export function createTelemetry(
       inFlight--;
       const code = String(record.status);
       const totalMs = now - record.startedAt;
-      requests(record.outcome, code, label(record.routeId))(1);
-      durations(record.outcome)(totalMs / 1000);
+      requests(record.outcome, code, label(record.routeId), record.listener)(1);
+      durations(record.outcome, record.listener)(totalMs / 1000);
       const overheadSeconds = Math.max(0, totalMs - (record.upstreamMs ?? 0)) / 1000;
       overheads(record.outcome)(overheadSeconds);
       if (tally !== undefined) count(tally.open, record, overheadSeconds);
@@ -219,6 +232,8 @@ function logRequest(log: Log, record: RequestRecord, totalMs: number): void {
     path: record.path,
     status: record.status,
     outcome: record.outcome,
+    dialect: record.dialect,
+    decision: record.decision,
     reason: record.reason,
     route_id: record.routeId,
     charge_id: record.chargeId,

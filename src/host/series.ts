@@ -12,24 +12,26 @@ import {
 export type Labels = Readonly<Record<string, string>>;
 
 /** The child for these label values, in the order of the label names; made once, then only looked up. */
-export type Bound = (first?: string, second?: string, third?: string) => (amount: number) => void;
+export type Bound = (first?: string, second?: string, third?: string, fourth?: string) => (amount: number) => void;
 
 type Child = (amount: number) => void;
 
 /** Looks the child of label values up, and makes it once. */
 export function bind(names: readonly string[], make: (labels: Record<string, string>) => Child): Bound {
-  if (names.length > 3) throw new Error(`more labels than are looked up: ${names.join(', ')}`);
-  const children = new Map<string, Map<string, Map<string, Child>>>();
-  return (first = '', second = '', third = '') => {
+  if (names.length > 4) throw new Error(`more labels than are looked up: ${names.join(', ')}`);
+  const children = new Map<string, Map<string, Map<string, Map<string, Child>>>>();
+  return (first = '', second = '', third = '', fourth = '') => {
     let seconds = children.get(first);
     if (seconds === undefined) children.set(first, (seconds = new Map()));
     let thirds = seconds.get(second);
     if (thirds === undefined) seconds.set(second, (thirds = new Map()));
-    let child = thirds.get(third);
+    let fourths = thirds.get(third);
+    if (fourths === undefined) thirds.set(third, (fourths = new Map()));
+    let child = fourths.get(fourth);
     if (child === undefined) {
-      const values = [first, second, third];
+      const values = [first, second, third, fourth];
       child = make(Object.fromEntries(names.map((name, index) => [name, values[index] ?? ''])));
-      thirds.set(third, child);
+      fourths.set(fourth, child);
     }
     return child;
   };

@@ -4,8 +4,8 @@
 export type Order =
   /** Comes first. `given` is all that a worker needs; `run` names this life of it. */
   | { readonly kind: 'start'; readonly worker: number; readonly run: string; readonly given: string }
-  /** Comes with a socket; answered by `taken`. */
-  | { readonly kind: 'connection' }
+  /** Comes with a socket that `listener` accepted; answered by `taken`. */
+  | { readonly kind: 'connection'; readonly listener: string }
   /** A new configuration; answered by `prepared`. Nothing of it is in force before `commit`. */
   | { readonly kind: 'prepare'; readonly reload: number; readonly given: string }
   | { readonly kind: 'commit'; readonly reload: number }

@@ -6,6 +6,8 @@ import type { Clock, Schedule } from '../host/clock.ts';
 import type { Member } from './member.ts';
 
 type HandOverOptions = {
+  /** Names the listener to the workers. */
+  readonly listener: string;
   readonly listen: { readonly host: string; readonly port: number };
   readonly members: () => readonly Member[];
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -32,7 +34,7 @@ const SLOW_MS = 200;
 /** Longest wait of a connection without any worker that takes it. */
 const WAIT_MS = 5_000;
 
-export function createHandOver({ listen, members, clock, schedule, maxWaiting }: HandOverOptions): HandOver {
+export function createHandOver({ listener, listen, members, clock, schedule, maxWaiting }: HandOverOptions): HandOver {
   let waiting: QueuedSocket[] = [];
   let timed = false;
   let accepted = 0;
@@ -68,7 +70,7 @@ export function createHandOver({ listen, members, clock, schedule, maxWaiting }:
       const member = choose(now);
       if (member === undefined) break;
       waiting.shift();
-      member.give(next.socket, now);
+      member.give(next.socket, now, listener);
     }
     if (waiting.length > 0) later();
     else emptied?.();

@@ -66,8 +66,8 @@ export class Member {
   }
 
   /** Hands a connection over, only while the channel is free. Our own end stays open until it has said that it took it. */
-  give(socket: Socket, now: number): void {
-    const message: Order = { kind: 'connection' };
+  give(socket: Socket, now: number, listener: string): void {
+    const message: Order = { kind: 'connection', listener };
     this.onItsWay = { socket, since: now };
     this.givenAt = now;
     this.child.send(message, socket, { keepOpen: true }, () => undefined);

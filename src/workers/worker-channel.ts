@@ -6,7 +6,7 @@ import { ALIVE_MS, type Report, type Order } from './channel.ts';
 
 /** Functions of a worker, once it was started. */
 export type StartedWorker = {
-  readonly take: (socket: Socket) => void;
+  readonly take: (socket: Socket, listener: string) => void;
   /** Connections that are open. */
   readonly open: () => number;
   /** The text that is told every second. */
@@ -120,7 +120,7 @@ export function runWorker(
     // The client may have gone on the way: then there is no socket.
     if (socket instanceof Socket) {
       if (served === undefined) socket.destroy();
-      else served.take(socket);
+      else served.take(socket, message.listener);
     }
     send({ kind: 'taken', open: open() });
   });

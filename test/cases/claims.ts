@@ -45,6 +45,8 @@ export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {
     price: { amount: '0.10', currency: 'USD' },
     customerId: null,
     settle: 'before_forward',
+    asker: null,
+    askSha256: null,
     ...claim,
   };
 }

@@ -89,6 +89,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
       ...REST,
       shape: 'all-in-one',
       proxy: PROXY,
+      front: PROXY,
       registry: REGISTRY,
       sync: undefined,
       charges: CHARGES,
@@ -111,6 +112,7 @@ describe('behaviour: what is left out has the default of the contract', () => {
     expect(configOf(text)).toEqual({
       ...REST,
       shape: 'sidecar',
+      front: PROXY,
       proxy: PROXY,
       registry: undefined,
       sync: {

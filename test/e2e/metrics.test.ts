@@ -20,8 +20,8 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 /** Name, kind, labels. */
 const GATEWAY = {
-  requests_total: ['counter', 'outcome', 'code', 'route_id'],
-  request_duration_seconds: ['histogram', 'outcome'],
+  requests_total: ['counter', 'outcome', 'code', 'route_id', 'listener'],
+  request_duration_seconds: ['histogram', 'outcome', 'listener'],
   overhead_duration_seconds: ['histogram', 'outcome'],
   upstream_duration_seconds: ['histogram', 'code'],
   requests_in_flight: ['gauge'],
@@ -298,9 +298,11 @@ describe('all-in-one', () => {
 
     const ids = new Set([...text.matchAll(/route_id="([^"]*)"/g)].map((match) => match[1]));
     expect([ids.size, ids.has('other'), ids.has('')]).toEqual([MAX_ROUTES + 2, true, true]);
-    expect(text).toMatch(/^tollgate_requests_total\{outcome="payment_required",code="402",route_id="other"\} 3$/m);
+    expect(text).toMatch(
+      /^tollgate_requests_total\{outcome="payment_required",code="402",route_id="other",listener="proxy"\} 3$/m,
+    );
     expect(text).toMatch(/^tollgate_routes\{status="active"\} 6$/m);
-    expect(text).toMatch(/^tollgate_requests_total\{outcome="refused",code="400",route_id=""\} 1$/m);
+    expect(text).toMatch(/^tollgate_requests_total\{outcome="refused",code="400",route_id="",listener="proxy"\} 1$/m);
   });
 });
 
@@ -385,6 +387,7 @@ describe('100,000 routes and 100,000 paths', () => {
       telemetry.end(
         {
           startedAt: 0,
+          listener: 'proxy',
           method: 'GET',
           requestId: `r${index}`,
           traceId: undefined,
@@ -401,6 +404,8 @@ describe('100,000 routes and 100,000 paths', () => {
           chargeId: `chg_${index}`,
           upstreamMs: undefined,
           client: undefined,
+          dialect: undefined,
+          decision: undefined,
           ended: false,
         },
         1,
@@ -416,7 +421,7 @@ describe('100,000 routes and 100,000 paths', () => {
     // `other`, once.
     expect((await series()) - full).toBe(1);
     expect(await metrics.text()).toContain(
-      `tollgate_requests_total{outcome="payment_required",code="402",route_id="other"} ${100_000 - maxRoutes}\n`,
+      `tollgate_requests_total{outcome="payment_required",code="402",route_id="other",listener="proxy"} ${100_000 - maxRoutes}\n`,
     );
   });
 });

@@ -72,6 +72,8 @@ export async function startPaidTollgate(options: {
   settle?: string;
   /** Members of `registry`; by default a SQLite store. */
   registry?: string;
+  /** Listeners beside those of the proxy and the registry. */
+  listeners?: readonly string[];
   /** By default one. */
   facilitators?: readonly Omit<FacilitatorOptions, 'rpcUrl'>[];
 }): Promise<PaidTollgate> {
@@ -110,7 +112,11 @@ export async function startPaidTollgate(options: {
   const config = files.write('tollgate.yaml', text);
   const others: { readonly process: TollgateProcess; readonly remove: () => void }[] = [];
   const launch = (env: Readonly<Record<string, string>> = {}, file = config): Promise<TollgateProcess> =>
-    startProcess({ args: ['serve', '-c', file], env, listeners: ['proxy', 'registry', 'admin'] });
+    startProcess({
+      args: ['serve', '-c', file],
+      env,
+      listeners: ['proxy', 'registry', 'admin', ...(options.listeners ?? [])],
+    });
   let tollgate = await launch();
   const root = path.resolve(import.meta.dirname, '../..');
   const cli = async (...args: string[]): Promise<string> => {

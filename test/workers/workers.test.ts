@@ -44,7 +44,7 @@ async function open(
   });
   onTestFinished(() => supervisor.end(0));
   const handOver = createHandOver({
-    ...{ listen: { host: '127.0.0.1', port: 0 }, members: supervisor.members },
+    ...{ listener: 'proxy', listen: { host: '127.0.0.1', port: 0 }, members: supervisor.members },
     ...{ clock: systemClock, schedule: systemSchedule, maxWaiting: 1_000 },
   });
   onTestFinished(() => handOver.close());

@@ -1,6 +1,6 @@
 // The share of one worker in the limits of its process, rounded up: what all workers allow together is what the
 // configuration says.
-import type { Config } from '../../config/config.ts';
+import type { Config, ProxyConfig } from '../../config/config.ts';
 import type { Facilitator, ReceiverWay } from '../../domain/payment/offer.ts';
 
 /** The configuration of one of `workers` workers. */
@@ -14,18 +14,21 @@ export function shareOf(config: Config, workers: number): Config {
     ...way,
     facilitators: way.facilitators.map(shareOfFacilitator),
   });
-  const { proxy, receivers } = config;
+  const { proxy, decision, front, receivers } = config;
+  const shareOfFront = (section: ProxyConfig): ProxyConfig => ({
+    ...section,
+    limits: {
+      ...section.limits,
+      connections: share(section.limits.connections),
+      inFlight: share(section.limits.inFlight),
+      payments: share(section.limits.payments),
+    },
+  });
   return {
     ...config,
     receivers: receivers.map((receiver) => ({ ...receiver, ways: receiver.ways.map(shareOfWay) })),
-    proxy: proxy && {
-      ...proxy,
-      limits: {
-        ...proxy.limits,
-        connections: share(proxy.limits.connections),
-        inFlight: share(proxy.limits.inFlight),
-        payments: share(proxy.limits.payments),
-      },
-    },
+    proxy: proxy && shareOfFront(proxy),
+    front: front && shareOfFront(front),
+    decision: decision?.map((section) => ({ ...section, front: shareOfFront(section.front) })),
   };
 }

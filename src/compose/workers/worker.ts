@@ -1,6 +1,6 @@
 // A worker: the proxy alone, composed from what its primary handed over. Routes come from the primary as to a sidecar from its
 // registry, charges go to the primary, to the shared store, or to the registry that keeps them.
-import type { Config, ProxyConfig } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { createLedger, type Ledger } from '../../domain/payment/ledger.ts';
 import { SPELLING } from '../../gateway/rails/rails.ts';
 import { createRemoteCharges } from '../../gateway/ledger/remote-ledger.ts';
@@ -14,7 +14,7 @@ import { countLeases } from '../charge-metrics.ts';
 import { createClosers } from '../closers.ts';
 import { createDraining } from '../draining.ts';
 import { createProcessMetrics } from '../process-metrics.ts';
-import { serveProxy } from '../served-proxy.ts';
+import { serveFront } from '../served-proxy.ts';
 import { createSettings } from '../settings.ts';
 import { followDescription } from '../discovery/discovery.ts';
 import { readConfigured, readNoticed, type WorkerBootstrap } from './worker-bootstrap.ts';
@@ -49,10 +49,6 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   const current = createCurrent();
   const closers = createClosers();
   const tally = createTally(deps.clock.now);
-  const proxyOf = (next: Config): ProxyConfig => {
-    if (next.proxy === undefined) throw new Error('workers serve a proxy');
-    return next.proxy;
-  };
   // The registry's metrics are the primary's.
   const routes = await followPrimary(
     () => settings.config,
@@ -67,26 +63,29 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   let { description } = given;
   const listed = ({ discovery }: Config): ReturnType<typeof followDescription> | undefined =>
     discovery && followDescription(discovery, () => description);
-  const { proxy, isCallable, findings, findRefusals, healths } = serveProxy(
-    proxyOf(config),
+  const { front, isCallable, findings, findRefusals, healths } = await serveFront(
     { ledger: charges?.ledger, reports: undefined, takesOnly: true },
     { listed: listed(config), published },
     { ...deps, settings, current, metrics, closers, tally, tracing },
   );
-  closers.addFirst(proxy.close);
-  const { listener } = proxy;
+  closers.addFirst(async () => front.close());
+  const listeners = new Map(front.listeners);
   const report = reportMetrics(metrics);
-  listener.open();
+  for (const listener of listeners.values()) listener.open();
   onTaken(config);
   if (hasRoutes) await firstRoutes(current, socketPath);
   return {
-    take: listener.take,
-    open: listener.connections,
+    take: (socket, name) => {
+      const listener = listeners.get(name);
+      if (listener === undefined) socket.destroy();
+      else listener.take(socket);
+    },
+    open: () => [...listeners.values()].reduce((sum, listener) => sum + listener.connections(), 0),
     // The state of the ledger is the primary's to say.
     says: () => JSON.stringify({ possible: isCallable(), findings: findings() }),
     prepare: async (text) => {
       const next = readConfigured(text);
-      const putInForce = await proxy.prepare(next.config, proxyOf(next.config), listed(next.config));
+      const putInForce = await front.prepare(next.config, listed(next.config));
       return () => {
         settings.replace(next.config);
         putInForce();
@@ -101,7 +100,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
     },
     answer: (question) =>
       answerPrimary(question, {
-        ...{ findRefusals, healths, trial: proxy.trial, current, clock: deps.clock },
+        ...{ findRefusals, healths, trial: front.trial, current, clock: deps.clock },
         config: () => settings.config,
       }),
     report: async () => {
@@ -111,10 +110,10 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
     },
     drain: () => {
       draining.begin();
-      listener.announceEnd();
+      for (const listener of listeners.values()) listener.announceEnd();
     },
     close: async (withinMs) => {
-      await listener.drain(0, withinMs);
+      await Promise.all([...listeners.values()].map((listener) => listener.drain(0, withinMs)));
       await closers.closeAll();
       log.debug('the worker ends');
     },

@@ -2,8 +2,9 @@
 // workers it is what a registry is to its sidecars. It takes connections once the first worker can answer.
 import { fork, type ChildProcess } from 'node:child_process';
 import { z } from 'zod';
-import type { Config, ProxyConfig } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import type { AttentionFinding } from '../../domain/attention/attention.ts';
+import { decisionName } from '../../config/front.ts';
 import { dataFolderOf } from '../../config/data-folder.ts';
 import type { FacilitatorHealths } from '../../domain/payment/service-health.ts';
 import { workersOfRun } from '../../domain/payment/run-names.ts';
@@ -38,8 +39,9 @@ import { createWorkersTrial, joinHealths } from './worker-answers.ts';
 import { createAsking } from './worker-questions.ts';
 import { sumMetrics } from './worker-metrics.ts';
 import { createWorkerReloads } from './worker-reloads.ts';
-import type { BoundListener } from '../part.ts';
-import type { ProxyPart } from '../proxy.ts';
+import type { Listen } from '../../config/addresses.ts';
+import type { NamedListener } from '../part.ts';
+import type { FrontPart } from '../front.ts';
 import { shareOf } from './worker-shares.ts';
 import { openWorkerSocket } from './worker-socket.ts';
 
@@ -67,7 +69,7 @@ type WorkersDeps = {
 };
 
 type WorkersPart = {
-  readonly proxy: ProxyPart;
+  readonly front: FrontPart;
   readonly checks: readonly Check[];
   /** What needs somebody, as the workers say. */
   readonly findings: () => readonly AttentionFinding[];
@@ -135,7 +137,7 @@ export async function startWorkers(
   const reloads = createWorkerReloads(supervisor, systemSchedule);
   const asking = createAsking(supervisor, systemSchedule);
   const sums = sumMetrics(metrics, supervisor.lives, routeLabel);
-  const listener = listen(config.proxy ?? noProxy(), supervisor, {
+  const listeners = listen(placesOf(config), supervisor, {
     ...{ log, clock },
     heard: (member, message) => {
       if (message.kind === 'prepared') reloads.prepared(member, message);
@@ -160,8 +162,8 @@ export async function startWorkers(
     },
   });
   return {
-    proxy: {
-      listener,
+    front: {
+      listeners,
       trial: (origin) => createWorkersTrial(settings.config, origin, asking.askAny),
       prepare: (next) => reloads.prepare(writeGiven(configured(next))),
       close: async () => {
@@ -190,36 +192,60 @@ function forWorkers(description: DescriptionInForce): DescriptionInForce {
 
 type HandOverDeps = Pick<SupervisorEvents, 'heard' | 'died'> & { readonly log: Log; readonly clock: Clock };
 
-function listen(
-  { listen: place, limits }: ProxyConfig,
-  supervisor: Supervisor,
-  { heard, died, log, clock }: HandOverDeps,
-): BoundListener {
-  const handOver = createHandOver({
-    ...{ listen: place, members: supervisor.members, clock, schedule: systemSchedule },
-    maxWaiting: limits.connections,
-  });
-  return {
-    start: async () => {
-      const bound = await handOver.bind();
-      await supervisor.start({ heard, died, able: handOver.able });
-      log.info('listening', { listener: 'proxy', address: bound.address, port: bound.port });
-      return bound;
-    },
-    drain: async (delayMs, totalMs) => {
-      for (const member of supervisor.members()) if (member.life === 'ready') member.life = 'draining';
-      supervisor.tell({ kind: 'drain' });
-      if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs, totalMs)));
-      await handOver.close();
-      const withinMs = Math.max(0, totalMs - delayMs);
-      supervisor.tell({ kind: 'close', withinMs });
-      await supervisor.end(withinMs + END_MS);
-    },
-  };
+/** Place of a listener that workers serve. */
+type Place = { readonly name: string; readonly listen: Listen; readonly connections: number };
+
+function placesOf({ proxy, decision = [] }: Config): readonly Place[] {
+  const sections = [
+    ...(proxy === undefined ? [] : [{ name: 'proxy', section: proxy }]),
+    ...decision.map(({ front }, index) => ({ name: decisionName(index), section: front })),
+  ];
+  return sections.map(({ name, section: { listen: place, limits } }) => ({
+    name,
+    listen: place,
+    connections: limits.connections,
+  }));
 }
 
-function noProxy(): never {
-  throw new Error('workers serve a proxy');
+/** All listeners share the workers: the first that starts, or ends, does that for all of them. */
+function listen(
+  places: readonly Place[],
+  supervisor: Supervisor,
+  { heard, died, log, clock }: HandOverDeps,
+): readonly NamedListener[] {
+  const handOvers = places.map((place) => ({
+    name: place.name,
+    handOver: createHandOver({
+      ...{ listener: place.name, listen: place.listen, members: supervisor.members, clock, schedule: systemSchedule },
+      maxWaiting: place.connections,
+    }),
+  }));
+  const able = (): void => {
+    for (const { handOver } of handOvers) handOver.able();
+  };
+  let started: Promise<void> | undefined;
+  let drained: Promise<void> | undefined;
+  const drain = async (delayMs: number, totalMs: number): Promise<void> => {
+    for (const member of supervisor.members()) if (member.life === 'ready') member.life = 'draining';
+    supervisor.tell({ kind: 'drain' });
+    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, Math.min(delayMs, totalMs)));
+    await Promise.all(handOvers.map(({ handOver }) => handOver.close()));
+    const withinMs = Math.max(0, totalMs - delayMs);
+    supervisor.tell({ kind: 'close', withinMs });
+    await supervisor.end(withinMs + END_MS);
+  };
+  return handOvers.map(({ name, handOver }) => [
+    name,
+    {
+      start: async () => {
+        const bound = await handOver.bind();
+        await (started ??= supervisor.start({ heard, died, able }));
+        log.info('listening', { listener: name, address: bound.address, port: bound.port });
+        return bound;
+      },
+      drain: (delayMs, totalMs) => (drained ??= drain(delayMs, totalMs)),
+    },
+  ]);
 }
 
 /** Schema of what a worker that runs `says`. */

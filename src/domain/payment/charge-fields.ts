@@ -187,6 +187,9 @@ const CLAIM_FIELDS = {
     example: 'USD',
   },
   customerId: { wire: 'customer_id', kind: 'text', isNullable: true, max: 128, shown: 'customer_id' },
+  /** The dialect of the decision listener that claimed; null: the proxy did. Neither serves what the other one claimed. */
+  asker: { wire: 'asker', kind: 'text', isNullable: true, isAdded: true, max: 16, shown: 'asker' },
+  askSha256: { wire: 'ask_sha256', sharesColumn: true, kind: 'text', isNullable: true, isAdded: true, max: 64 },
   /** The settle mode that this request is served in; `auto` is resolved before the claim. */
   settle: {
     wire: 'settle',
@@ -263,6 +266,13 @@ const PROGRESS_FIELDS = {
   askAt: { wire: 'ask_at', kind: 'integer', isNullable: true, shown: 'next_ask_at', shownAs: 'date', isAdded: true },
   /** The status that its client got when the upstream failed last; the same one until it may be asked again. */
   failedStatus: { wire: 'failed_status', kind: 'integer', isNullable: true, shown: 'failed_status', isAdded: true },
+  /**
+   * SHA-256 of the request id, made by the proxy that asks, for which it was claimed or allowed last: the same request may
+   * ask again. Null if the proxy named none.
+   */
+  askSha256: { wire: 'ask_sha256', kind: 'text', isNullable: true, isAdded: true, max: 64 },
+  /** Number of times that the last allow was given again to the same request; null: none. */
+  repeats: { wire: 'repeats', kind: 'integer', isNullable: true, isAdded: true },
   /** The id of the last change that carried one: a call that is repeated after a lost answer is recognised by it. */
   changeId: { wire: 'change_id', kind: 'text', isNullable: true },
   /** Time at which its operator gave the money back outside Tollgate. */

@@ -18,12 +18,32 @@ export type PresentedRequest = {
   readonly credentialSha256: string;
   readonly method: string;
   readonly targetSha256: string;
+  /** Set if it comes from a decision listener. */
+  readonly asker?: PresentedAsker | undefined;
+};
+
+/** A question about a request, as far as it decides what a known payment gets here. */
+export type PresentedAsker = {
+  readonly dialect: string;
+  /** SHA-256 of the request id, lower-case hex; null: the proxy named none. */
+  readonly askSha256: string | null;
+  readonly routeId: string;
+  /** Time after an allow in which the same request gets it again. */
+  readonly repeatWindowMs: number;
 };
 
 /** Number of claims that one credential may have, whatever ended the earlier ones. */
 export const CLAIMS = 10;
 /** Time for which an answer that did not arrive can be fetched, from the moment the settlement became certain. */
 export const REDEEM_MS = 24 * 3_600_000;
+/** The same for an allow that no proxy was handed. */
+export const ALLOW_AGAIN_MS = 600_000;
+/** Times that one allow is given again to the same request. */
+const REPEATS = 8;
+/** Times that a request is allowed again after its proxy reported that the upstream failed. */
+const ALLOWS_AFTER_REPORT = 3;
+/** Time after an allow in which its proxy may report that the upstream failed. */
+const REPORT_MS = 600_000;
 /** Time after the end of an unsettled payment from which it no longer counts towards its payer's limit. */
 export const OVERDUE_MS = 600_000;
 
@@ -83,13 +103,15 @@ export function paymentStatus(charge: Charge | undefined, presented: PresentedRe
     case 'released':
       return identical && charge.claims < CLAIMS ? 'claimable' : 'spent';
     case 'settling':
-      return free && identical ? 'unfinished' : 'in_use';
+      return free && identical && isServedHere(charge, presented) ? 'unfinished' : 'in_use';
     case 'settled':
       if (!identical) return 'spent';
       if (!free) return 'in_use';
-      return redemption(charge, now) === undefined ? 'already_paid' : 'redeemable';
+      return isServedHere(charge, presented) && redemption(charge, now) !== undefined ? 'redeemable' : 'already_paid';
     case 'delivered':
-      return identical && charge.partial ? 'already_paid' : 'spent';
+      // What a proxy was allowed for is never paid for again either.
+      if (!identical) return 'spent';
+      return charge.partial || charge.asker !== null || presented.asker !== undefined ? 'already_paid' : 'spent';
     case 'failed':
       return 'spent';
     default:
@@ -103,6 +125,36 @@ export function isIdentical(charge: Charge, presented: PresentedRequest): boolea
     charge.request.method === presented.method &&
     charge.request.targetSha256 === presented.targetSha256
   );
+}
+
+/** Whether the listener that a payment is presented to is of the kind that claimed it, and means the same route. */
+export function isServedHere(charge: Charge, { asker }: PresentedRequest): boolean {
+  if (charge.asker === null || asker === undefined) return charge.asker === null && asker === undefined;
+  return charge.asker === asker.dialect && charge.route.id === asker.routeId;
+}
+
+/** Whether a question is of the very request that the charge was claimed or allowed for last. */
+export function isSameAsk(charge: Charge, presented: PresentedRequest): boolean {
+  const { asker } = presented;
+  return (
+    isIdentical(charge, presented) &&
+    isServedHere(charge, presented) &&
+    asker !== undefined &&
+    asker.askSha256 !== null &&
+    asker.askSha256 === charge.askSha256
+  );
+}
+
+/** Whether an allow that was handed over is given once more. A v1 credential can be made anew by anybody. */
+export function isRepeatable(charge: Charge, presented: PresentedRequest, now: number): boolean {
+  if (charge.state !== 'delivered' || charge.x402Version === 1 || !isSameAsk(charge, presented)) return false;
+  const sinceMs = now - (charge.deliveredAt ?? 0);
+  return sinceMs <= (presented.asker?.repeatWindowMs ?? 0) && (charge.repeats ?? 0) < REPEATS;
+}
+
+/** Whether the proxy that was allowed may still say that the upstream failed. */
+export function isReportable(charge: Charge, now: number): boolean {
+  return charge.asker !== null && charge.state === 'delivered' && now - (charge.deliveredAt ?? 0) < REPORT_MS;
 }
 
 /** Way in which a settled charge without an owner can still be delivered. */
@@ -124,14 +176,20 @@ export function redemption(charge: Charge, now: number): Redemption | undefined 
 export function fetchableUntil(charge: Charge): number {
   // A v1 credential does not hold our charge id: anyone who reads the chain can rebuild it.
   if (charge.settledAt === null || charge.x402Version === 1 || charge.refundedAt !== null) return 0;
-  const until = charge.settledAt + REDEEM_MS;
+  const until = charge.settledAt + (charge.asker === null || wasReported(charge) ? REDEEM_MS : ALLOW_AGAIN_MS);
   if (charge.answer !== null) return until;
   const kind = charge.request.method === 'GET' || charge.request.method === 'HEAD' ? 'safe' : 'other';
   if (charge.asks.all >= ASKS[kind]) return 0;
   const because = lastUndelivered(charge);
   if (because === null) return until;
-  const { counter, [kind]: limit } = ASK_AGAIN[because];
+  const { counter, [kind]: most } = ASK_AGAIN[because];
+  const limit = charge.asker !== null && because === 'upstream_failed' ? ALLOWS_AFTER_REPORT : most;
   return charge.asks[counter] < limit ? until : 0;
+}
+
+/** Whether the proxy that was allowed said that the upstream failed. */
+function wasReported({ undelivered, asks }: Charge): boolean {
+  return undelivered === 'upstream_failed' || asks.afterFailure > 0;
 }
 
 /** Reason of the last failed delivery: `process_died` if its owner said no end; null if nothing was asked. */
@@ -193,9 +251,15 @@ export function decideClaim(
 }
 
 /** Reads from a claim what its request shows of itself. */
-export function presentedBy(claim: { credentialSha256: string; request: ChargedRequest }): PresentedRequest {
+export function presentedBy(
+  claim: Pick<Claim, 'credentialSha256' | 'asker' | 'askSha256'> & { request: ChargedRequest; route: { id: string } },
+): PresentedRequest {
   const { method, targetSha256 } = claim.request;
-  return { credentialSha256: claim.credentialSha256, method, targetSha256 };
+  const presented = { credentialSha256: claim.credentialSha256, method, targetSha256 };
+  if (claim.asker === null) return presented;
+  // A claim repeats nothing: what the ledger says of it is judged again by the listener.
+  const asker = { dialect: claim.asker, askSha256: claim.askSha256, routeId: claim.route.id, repeatWindowMs: 0 };
+  return { ...presented, asker };
 }
 
 function isRepeatedCall(existing: Charge, claim: Claim, { owner, changeId }: ClaimOptions): boolean {
@@ -235,6 +299,7 @@ function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOp
     partial: false,
     askAt: null,
     failedStatus: null,
+    repeats: null,
     answer: null,
     changeId: options.changeId ?? null,
     createdAt: existing?.createdAt ?? now,

@@ -6,7 +6,7 @@ import { railTexts, chargeId, sha256, text } from './charge-shapes.ts';
 import { answerCodec, chargeWire, proofCodec } from './charge-wire.ts';
 import { CONFLICTS, MAX_RENEWED } from './ledger.ts';
 import { LOCAL_RUN } from './run-names.ts';
-import { clipReason, REFUSALS, type ChargeEvent } from './transition.ts';
+import { clipReason, REFUSALS, type ChargeEvent, type ReportedRequest } from './transition.ts';
 import type { PresentedRequest } from './claim-policy.ts';
 
 const HOUR_MS = 3_600_000;
@@ -37,21 +37,59 @@ const lookIn = {
     .min(0)
     .max(24 * HOUR_MS),
 };
+const asker = z.object({
+  dialect: text(16),
+  ask_sha256: sha256.nullable(),
+  route_id: text(64),
+  repeat_window_ms: leaseMs,
+});
 const request = {
   wire: 'request',
-  schema: z.object({ credential_sha256: sha256, method: text(32), target_sha256: sha256 }),
+  schema: z.object({ credential_sha256: sha256, method: text(32), target_sha256: sha256, asker: asker.optional() }),
   fromWire: (wire: PresentedRequestWire): PresentedRequest => ({
     credentialSha256: wire.credential_sha256,
     method: wire.method,
     targetSha256: wire.target_sha256,
+    asker: wire.asker && {
+      dialect: wire.asker.dialect,
+      askSha256: wire.asker.ask_sha256,
+      routeId: wire.asker.route_id,
+      repeatWindowMs: wire.asker.repeat_window_ms,
+    },
   }),
-  toWire: ({ credentialSha256, method, targetSha256 }: PresentedRequest): PresentedRequestWire => ({
-    credential_sha256: credentialSha256,
+  toWire: (presented: PresentedRequest): PresentedRequestWire => ({
+    credential_sha256: presented.credentialSha256,
+    method: presented.method,
+    target_sha256: presented.targetSha256,
+    asker: presented.asker && {
+      dialect: presented.asker.dialect,
+      ask_sha256: presented.asker.askSha256,
+      route_id: presented.asker.routeId,
+      repeat_window_ms: presented.asker.repeatWindowMs,
+    },
+  }),
+};
+type PresentedRequestWire = {
+  credential_sha256: string;
+  method: string;
+  target_sha256: string;
+  asker?: z.output<typeof asker> | undefined;
+};
+const reported = {
+  wire: 'request',
+  schema: z.object({ dialect: text(16), method: text(32), target_sha256: sha256 }),
+  fromWire: (wire: ReportedRequestWire): ReportedRequest => ({
+    dialect: wire.dialect,
+    method: wire.method,
+    targetSha256: wire.target_sha256,
+  }),
+  toWire: ({ dialect, method, targetSha256 }: ReportedRequest): ReportedRequestWire => ({
+    dialect,
     method,
     target_sha256: targetSha256,
   }),
 };
-type PresentedRequestWire = { credential_sha256: string; method: string; target_sha256: string };
+type ReportedRequestWire = { dialect: string; method: string; target_sha256: string };
 
 const UNDELIVERED_BECAUSE = [
   'answer_lost',
@@ -94,6 +132,8 @@ const EVENTS = {
     status: { wire: 'status', schema: z.int().min(200).max(999).optional() },
   },
   redeem_started: { request, leaseMs: lease },
+  allow_repeated: { request },
+  failure_reported: { request: reported },
 } as const satisfies { [K in Kind]: { readonly [M in MemberOf<K>]: Member } };
 
 type Kind = Exclude<ChargeEvent['kind'], 'refunded'>;

@@ -1,6 +1,7 @@
 // Changes a charge: pure, total, and the same for every ledger and for the simulation. A change that a rule forbids is
-// refused with its reason and changes nothing. Only three ways lead back: `settling -> released`, if nothing was carried
-// out and no earlier attempt is unknown; `released -> claimed`, by a claim; `failed -> settled`, by an operator.
+// refused with its reason and changes nothing. Only these ways lead back: `settling -> released`, if nothing was carried
+// out and no earlier attempt is unknown; `released -> claimed`, by a claim; `failed -> settled`, by an operator. An allow
+// that a proxy was handed for nothing is one more: `delivered -> settled`, by its report.
 import type { AuditCause } from '../audit.ts';
 import {
   isUnsettled,
@@ -16,6 +17,9 @@ import {
   ASK_AGAIN,
   fetchableUntil,
   isIdentical,
+  isRepeatable,
+  isReportable,
+  isServedHere,
   lastUndelivered,
   pauseAfterFailure,
   pauseLeft,
@@ -85,7 +89,14 @@ export type ChargeEvent =
       readonly status?: number | undefined;
     }
   /** The payer fetches what was paid for: takes the charge. The result's `answer` is replayed; without one, ask. */
-  | { readonly kind: 'redeem_started'; readonly request: PresentedRequest; readonly leaseMs: number };
+  | { readonly kind: 'redeem_started'; readonly request: PresentedRequest; readonly leaseMs: number }
+  /** The same request asks again about an allow that was handed over. */
+  | { readonly kind: 'allow_repeated'; readonly request: PresentedRequest }
+  /** The proxy that was allowed says that the upstream gave no usable answer. */
+  | { readonly kind: 'failure_reported'; readonly request: ReportedRequest };
+
+/** The request that a proxy reports about, and the dialect of its listener. */
+export type ReportedRequest = { readonly dialect: string; readonly method: string; readonly targetSha256: string };
 
 /**
  * `owner` names one request of one run of a process (`ownerOf`), or who else acts. `cause`: an operator, whose change goes into
@@ -156,6 +167,8 @@ function detailOf(event: ChargeEvent, { state, proof, reason, refundNote }: Char
     case 'settle_started':
     case 'answer_kept':
     case 'redeem_started':
+    case 'allow_repeated':
+    case 'failure_reported':
       return null;
     default:
       return event satisfies never;
@@ -167,7 +180,10 @@ function change(charge: Charge, event: ChargeEvent, owner: string, now: number):
   return isOfAnyone(event) ? changeOfAnyone(charge, event, owner, now) : ofOwner(charge, event, owner, now);
 }
 
-const OF_ANYONE = ['taken_over', 'redeem_started', 'looked', 'settled', 'failed', 'refunded'] as const;
+const OF_ANYONE = [
+  ...(['taken_over', 'redeem_started', 'looked', 'settled', 'failed', 'refunded'] as const),
+  ...(['allow_repeated', 'failure_reported'] as const),
+] as const;
 type UnownedEvent = Extract<ChargeEvent, { kind: (typeof OF_ANYONE)[number] }>;
 
 function isOfAnyone(event: ChargeEvent): event is UnownedEvent {
@@ -189,6 +205,11 @@ function changeOfAnyone(
       return takeOver(charge, owner, now, event.leaseMs);
     case 'redeem_started':
       return startRedeeming(charge, owner, now, event);
+    case 'allow_repeated':
+      if (state !== 'delivered') return 'wrong_state';
+      return isRepeatable(charge, event.request, now) ? { repeats: (charge.repeats ?? 0) + 1 } : 'not_redeemable';
+    case 'failure_reported':
+      return report(charge, event.request, now);
     case 'looked':
       if (state !== 'settling') return 'wrong_state';
       if (running) return event.at === 'end' ? keepSearch(charge, event.search) : 'lease_running';
@@ -353,12 +374,27 @@ function startRedeeming(
 ): Partial<Charge> | TransitionRefusal {
   if (charge.state !== 'settled') return 'wrong_state';
   if (charge.leaseUntil > now) return 'lease_running';
-  const way = isIdentical(charge, event.request) ? redemption(charge, now) : undefined;
+  const isOwn = isIdentical(charge, event.request) && isServedHere(charge, event.request);
+  const way = isOwn ? redemption(charge, now) : undefined;
   if (way === undefined) return 'not_redeemable';
   if (pauseLeft(charge, now) > 0) return 'not_due';
-  const taken = { owner, leaseUntil: now + event.leaseMs };
+  const asked = charge.asker === null ? {} : { askSha256: event.request.asker?.askSha256 ?? null, repeats: null };
+  const taken = { owner, leaseUntil: now + event.leaseMs, ...asked };
   if (way.kind === 'replay') return taken;
   return { ...taken, ...AT_ONCE, undelivered: way.because, asks: count(charge.asks, way.because, 1) };
+}
+
+/** The allow led nowhere: the same credential is allowed again. The proxy has asked the upstream, so there is no pause. */
+function report(
+  charge: Charge,
+  { dialect, method, targetSha256 }: ReportedRequest,
+  now: number,
+): Partial<Charge> | TransitionRefusal {
+  const { request, asker } = charge;
+  if (charge.state !== 'delivered') return 'wrong_state';
+  if (asker !== dialect || request.method !== method || request.targetSha256 !== targetSha256) return 'not_redeemable';
+  if (!isReportable(charge, now)) return 'not_due';
+  return { state: 'settled', deliveredAt: null, undelivered: 'upstream_failed', repeats: null };
 }
 
 /** Records a failed delivery. After the upstream failed it is left alone for a while, whichever process is asked. */

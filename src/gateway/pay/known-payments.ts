@@ -9,6 +9,7 @@ import type { Payment, PayOutcome } from './payment.ts';
 import { tooManyUnsettled } from './payment-problems.ts';
 import type { PaymentResponses } from './payment-responses.ts';
 import type { Redeemer } from './redeemer.ts';
+import type { Repeats } from './repeats.ts';
 import type { Resumer } from './resumer.ts';
 
 type KnownPaymentsDeps = {
@@ -17,6 +18,7 @@ type KnownPaymentsDeps = {
   readonly responses: PaymentResponses;
   readonly redeem: Redeemer;
   readonly takeOver: Resumer['takeOver'];
+  readonly repeats: Repeats | undefined;
 };
 
 /** Status of a payment that leaves no room for a claim. */
@@ -42,18 +44,26 @@ export function createKnownPayments({
   responses,
   redeem,
   takeOver,
+  repeats,
 }: KnownPaymentsDeps): KnownPayments {
   const answerTaken: KnownPayments['answerTaken'] = async (payment, status, charge) => {
-    if (charge === undefined || status === 'in_use') return responses.inUse(payment, charge);
+    if (charge === undefined) return responses.inUse(payment, charge);
     switch (status) {
+      case 'in_use': {
+        const joined = await repeats?.join(payment, charge);
+        if (joined === undefined || joined.status === 'in_use' || joined.status === 'claimable')
+          return responses.inUse(payment, joined?.charge ?? charge);
+        return answerTaken(payment, joined.status, joined.charge);
+      }
       case 'unfinished':
         return takeOver(payment, charge);
       case 'spent':
         return responses.alreadyUsed(payment, 'payment_already_used', charge);
       case 'redeemable':
+        repeats?.redeemed();
         return redeem(payment, charge);
       case 'already_paid':
-        return responses.alreadyPaid(payment, charge);
+        return (await repeats?.again(payment, charge)) ?? responses.alreadyPaid(payment, charge);
       default:
         return status satisfies never;
     }

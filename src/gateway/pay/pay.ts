@@ -21,6 +21,7 @@ import type { PresentedPayment, Rail, Refusal, Verification } from '../rails/rai
 import type { OwnAuthorities } from './charged-responses.ts';
 import { createDeliverer } from './deliverer.ts';
 import { createKnownPayments, type KnownPayments } from './known-payments.ts';
+import type { CreateRepeats } from './repeats.ts';
 import type { Leases } from './lease.ts';
 import { createLookWriter } from './look-writer.ts';
 import type { Replay, Replays, ResponseMemory } from './kept-responses.ts';
@@ -57,6 +58,8 @@ export type PayDeps = OwnResponses & {
   readonly newId: () => string;
   /** Waits. */
   readonly pause: (ms: number) => Promise<void>;
+  /** Makes what answers a question that is asked again; undefined: requests are forwarded here. */
+  readonly createRepeats?: CreateRepeats | undefined;
   readonly options: PayOptions;
 };
 
@@ -102,7 +105,8 @@ export function createPay(deps: PayDeps): PaymentHandler {
     writeLook: createLookWriter({ recorder, ranUnpaid, log, pause }),
     isServed: (way) => options.services(way) !== undefined,
   });
-  const known = createKnownPayments({ ledger, seenPayments, responses, redeem, takeOver });
+  const repeats = deps.createRepeats?.({ recorder, rail, ledger, pause });
+  const known = createKnownPayments({ ledger, seenPayments, responses, redeem, takeOver, repeats });
   const claimDeps = { rail, recorder, seenPayments, modes, quotes, clock, known, settler, lookFirst, options };
   const attemptDeps: AttemptDeps = {
     ...{ rail, recorder, responses, seenPayments, replays, known, clock, log },
@@ -122,7 +126,7 @@ export function createPay(deps: PayDeps): PaymentHandler {
       return demand({ offer, reason: `payment_refused: ${presented.reason}`, facts, expected: presented.expected });
     }
     facts.notePayer(presented.key.payer);
-    const shown = whatIsShown(presented, facts);
+    const shown = whatIsShown(presented, facts, route.id);
     const payment: Payment = { route, offer, presented, facts, shown, customerId, owner: leases.newOwner() };
     try {
       return await attempt(attemptDeps, payment, credential);
@@ -138,8 +142,13 @@ export function createPay(deps: PayDeps): PaymentHandler {
   };
 }
 
-function whatIsShown({ sha256 }: PresentedPayment, { method, target }: RequestFacts): PresentedRequest {
-  return { credentialSha256: sha256, method, targetSha256: hash('sha256', target) };
+function whatIsShown(
+  { sha256 }: PresentedPayment,
+  { method, target, asker }: RequestFacts,
+  routeId: string,
+): PresentedRequest {
+  const shown = { credentialSha256: sha256, method, targetSha256: hash('sha256', target) };
+  return asker === undefined ? shown : { ...shown, asker: { ...asker, routeId } };
 }
 
 /** Answers after a defect of ours: its payer is told as much about the money as the ledger knows. */
@@ -258,6 +267,8 @@ type ClaimDeps = {
 
 function wantedMode({ modes, clock, options }: ClaimDeps, payment: Payment, { offer }: Agreement): Claim['settle'] {
   const { presented, facts } = payment;
+  // The answer of the upstream is never seen here.
+  if (facts.asker !== undefined) return 'before_forward';
   return modes.modeFor({
     wanted: offer.receiver.settle,
     method: facts.method,
@@ -399,5 +410,7 @@ function makeClaim(
     price: { amount: price, currency },
     customerId: customerId ?? null,
     settle,
+    asker: facts.asker?.dialect ?? null,
+    askSha256: facts.asker?.askSha256 ?? null,
   };
 }

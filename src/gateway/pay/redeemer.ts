@@ -34,6 +34,7 @@ export function createRedeemer(deps: RedeemerDeps): Redeemer {
 async function redeem(deps: RedeemerDeps, payment: Payment, charge: Charge): Promise<PayOutcome> {
   const { recorder, responses, deliverer, leases, rail, log, now, monotonic, leaseMs } = deps;
   const { facts, presented, route } = payment;
+  facts.noteCharge?.(() => responses.inUse(payment, charge));
   if (pauseLeft(charge, now()) > 0) return responses.upstreamPaused(payment, charge);
   const away = charge.answer === null ? await facts.connect() : undefined;
   if (away !== undefined) {

@@ -73,6 +73,7 @@ async function lookFirst(deps: ResumerDeps, payment: Payment, charge: Charge, si
 
 async function goOn(deps: ResumerDeps, payment: Payment, charge: Charge, lease: Lease): Promise<PayOutcome> {
   const { rail, recorder, responses, settler, redeem, ranUnpaid, writeLook } = deps;
+  payment.facts.noteCharge?.(() => responses.unknown(payment, charge));
   const seen = await rail.look(charge, 'payer');
   if (seen.end !== undefined) void writeLook(charge, seen.end);
   const end = endOf(seen);

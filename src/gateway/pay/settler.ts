@@ -111,6 +111,7 @@ async function settleAndForward(
   terms: RailOffer,
   lease: Lease,
 ): Promise<PayOutcome> {
+  payment.facts.noteCharge?.(() => deps.responses.unknown(payment, charge));
   const away = await payment.facts.connect();
   if (away !== undefined) return notSettled(deps, payment, charge, lease, away.detail);
   const end = await settleCharge(deps, payment, charge, terms);

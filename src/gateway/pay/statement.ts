@@ -24,7 +24,7 @@ export type StatementDeps = {
 };
 
 type Members = NonNullable<Problem['members']>;
-type PaymentPart = Pick<Payment, 'presented'>;
+type PaymentPart = { readonly presented: Pick<Payment['presented'], 'version'> };
 
 /** Seconds after which to come back if nothing says how long something lasts. */
 const SOON_SECONDS = 2;

@@ -212,7 +212,8 @@ function reviseOrNot(base: Snapshot | undefined, set: RouteSet): Snapshot | unde
   }
 }
 
-function readsAlike(a: PathOptions, b: PathOptions): boolean {
+/** Whether paths are read in the same way under both. */
+export function readsAlike(a: PathOptions, b: PathOptions): boolean {
   return (
     a.encodedSlashes === b.encodedSlashes &&
     a.doubleSlashes === b.doubleSlashes &&

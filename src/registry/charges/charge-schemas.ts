@@ -107,7 +107,17 @@ const time = z.iso.datetime();
 /** Members that are shown first, in this order; the others follow in the order of their rows. */
 export const FIRST_SHOWN = [
   ...(['id', 'status', 'route_id', 'route_method', 'route_pattern', 'method', 'path', 'request_id'] as const),
-  ...(['amount', 'currency', 'customer_id', 'payer', 'payer_url', 'receiver_id', 'network', 'network_name'] as const),
+  ...([
+    'amount',
+    'currency',
+    'customer_id',
+    'asker',
+    'payer',
+    'payer_url',
+    'receiver_id',
+    'network',
+    'network_name',
+  ] as const),
   ...([
     'asset',
     'asset_decimals',

@@ -1,0 +1,549 @@
+// The journey of a question, top to bottom: peer, form, verdict, outcome. A proxy asks whether a request may pass, and forwards by
+// itself what it asked about. So the target has to be in its canonical form, and what the proxy of this program would drop is
+// refused. Nothing but a Permit becomes an allow.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { hash } from 'node:crypto';
+import {
+  passPermit,
+  verdictOf,
+  type PaywallVerdict,
+  type Policy,
+  type RequestJudgement,
+  type Rules,
+} from '../../domain/decide.ts';
+import type { Offer } from '../../domain/payment/offer.ts';
+import { problem, type Problem } from '../../domain/problem.ts';
+import type { Route } from '../../domain/routing/route.ts';
+import type { Snapshot } from '../../domain/routing/snapshot.ts';
+import type { TargetOptions } from '../../domain/routing/target.ts';
+import type { Plans } from '../../domain/selling/plan.ts';
+import type { Clock, Random, Schedule } from '../../host/clock.ts';
+import { createTraceReader, type TraceReader } from '../../host/identifiers.ts';
+import type { Log } from '../../host/log.ts';
+import type { OwnResponse } from '../../host/respond.ts';
+import type { ResponseWatcher } from '../../host/client-connection.ts';
+import type { WriteBatch } from '../../host/write-batch.ts';
+import type { Admission } from '../admission.ts';
+import { readCaller } from '../caller.ts';
+import { clientGroup } from '../client-group.ts';
+import type { TakePlace } from '../client-semaphores.ts';
+import { inspectInbound } from '../headers.ts';
+import type { End, Outcome, ResponseOutcome } from '../outcome.ts';
+import type { Paywall } from '../paywall.ts';
+import type { Ruling, Sell } from '../selling/way-to-pass.ts';
+import { noteAnswer, startRecord, type Telemetry } from '../telemetry.ts';
+import { allowResponse, denialForm, type AllowFacts, type AllowSettings } from './answer-form.ts';
+import { AskedRequest } from './asked-request.ts';
+import type { DecisionMetrics } from './decision-metrics.ts';
+import { Deliberation } from './deliberation.ts';
+import type { DialectRules } from './dialect-rules.ts';
+import type { TakeReport } from './failure-report.ts';
+import { findForged, findMethodOverride } from './forged-headers.ts';
+import { createPeerCheck, type PeerRules } from './peer.ts';
+import { readQuestion, type Question } from './question.ts';
+import { readBody } from './question-body.ts';
+
+export type DecisionOptions = {
+  readonly rules: DialectRules;
+  readonly peers: PeerRules;
+  readonly pass: string;
+  readonly pathPrefix: string;
+  readonly answerWithinMs: number;
+  readonly repeatWindowMs: number;
+  /** Lower-cased. */
+  readonly allowHeaders: ReadonlySet<string>;
+  readonly target: TargetOptions;
+  readonly policy: Policy;
+  readonly publicUrl: string | undefined;
+  /** Lower-cased name of the header that carries the customer id. */
+  readonly customerHeader: string;
+  readonly customerHeaderTrusted: boolean;
+  readonly maxInFlight: number;
+};
+
+export type DecisionDeps = {
+  readonly options: DecisionOptions;
+  readonly routes: { readonly snapshot: Snapshot | undefined };
+  readonly offer: (route: Route) => Offer | Problem;
+  readonly plans: Plans;
+  readonly sell: Sell;
+  readonly placeOf: TakePlace | undefined;
+  readonly admission: Admission;
+  readonly paywall: Paywall;
+  readonly takeReport: TakeReport | undefined;
+  readonly telemetry: Telemetry;
+  readonly metrics: DecisionMetrics;
+  readonly writeBatch: WriteBatch;
+  readonly clock: Clock;
+  readonly schedule: Schedule;
+  readonly random: Random;
+  readonly log: Log;
+};
+
+export type DecisionHandler = { readonly request: (req: IncomingMessage, res: ServerResponse) => ResponseWatcher };
+
+/** Path at which a proxy reports that its upstream failed. */
+const REPORT_PATH = '/failed';
+const CHARGE_ID_HEADER = 'tollgate-charge-id';
+const RETRY_SECONDS = 1;
+/** Part of `answer_within` that is left for the answer itself. */
+const ANSWER_MS = 250;
+/** Time between two log lines about one kind of mistake of the operator. */
+const TOLD_EVERY_MS = 60_000;
+
+/** End of a request whose allow was handed over: what becomes of it then is the proxy's. */
+const HANDED_OVER: End = { kind: 'delivered', status: 200, upstreamMs: 0, kept: undefined };
+
+/** Objects with which every question of a configuration is handled. */
+type Handling = {
+  readonly deps: DecisionDeps;
+  readonly rules: Rules<IncomingMessage>;
+  readonly mayAsk: (req: IncomingMessage) => boolean;
+  readonly readTrace: TraceReader;
+  readonly allow: AllowSettings;
+  readonly ours: ReadonlySet<string>;
+  /** Payments that are being judged, by the question that asks. */
+  readonly judging: Map<string, Deliberation>;
+  /** Logs a mistake of the operator, once a minute. */
+  readonly tell: (message: string, fields: Readonly<Record<string, unknown>>) => void;
+};
+
+export function createDecisionHandler(deps: DecisionDeps): DecisionHandler {
+  const { options, telemetry, clock } = deps;
+  const { secretHeader } = options.peers;
+  const handling: Handling = {
+    deps,
+    rules: {
+      policy: options.policy,
+      caller: (req) => readCaller(req.rawHeaders, options.customerHeader),
+      offer: deps.offer,
+      plans: deps.plans,
+    },
+    mayAsk: createPeerCheck(options.peers),
+    readTrace: createTraceReader(deps.random),
+    allow: { rules: options.rules, pass: options.pass, secretHeader },
+    ours: new Set([secretHeader, 'tollgate-request-id']),
+    judging: new Map(),
+    tell: createTeller(deps),
+  };
+  return {
+    request: (req, res) => {
+      telemetry.begin();
+      const asked = new AskedRequest(req, res, startRecord(req, clock.monotonic(), 'decision'));
+      asked.record.dialect = options.rules.dialect;
+      try {
+        journey(handling, asked);
+      } catch (error) {
+        fail(handling, asked, error);
+      }
+      return asked;
+    },
+  };
+}
+
+function journey(handling: Handling, asked: AskedRequest): void {
+  const { deps, mayAsk, ours } = handling;
+  const { options, metrics } = deps;
+  const { req, record } = asked;
+  const { rules, allowHeaders } = options;
+
+  // 1 peer: nothing that the request says is read before.
+  if (!mayAsk(req)) return refuseUntrusted(handling, asked);
+  record.client = clientGroup(req, options.peers.trusts);
+  const { headers, rawHeaders } = req;
+  const named = headers[rules.requestId];
+  const trace = handling.readTrace(named ?? headers['x-request-id'], headers.traceparent, headers.tracestate);
+  record.requestId = trace.requestId;
+  record.traceId = trace.traceId;
+
+  // 2 form.
+  if (deps.telemetry.inFlight() > options.maxInFlight) return refuse(handling, asked, tooMany(options.maxInFlight));
+  if (deps.placeOf !== undefined) {
+    asked.release = deps.placeOf(req);
+    if (asked.release === undefined) return refuse(handling, asked, tooManyOfClient());
+  }
+  const malformed = inspectInbound(req);
+  if (malformed !== undefined) return refuse(handling, asked, malformed);
+  const isReport = rules.reports && (req.url ?? '').split('?', 1)[0] === REPORT_PATH;
+  const known = isReport ? new Set([...ours, CHARGE_ID_HEADER]) : ours;
+  const forged = findForged(rawHeaders, { ownPrefix: rules.ownPrefix, ours: known, allowed: allowHeaders });
+  if (forged !== undefined) return refuseHeader(handling, asked, forged);
+  const question = readQuestion(req, rules, options.pathPrefix);
+  if ('code' in question) {
+    metrics.refused('question_malformed');
+    handling.tell('a proxy asks in a way that cannot be read: its configuration has a mistake', {
+      ...{ dialect: rules.dialect, detail: question.detail },
+    });
+    return isReport ? report(handling, asked, undefined) : refuse(handling, asked, question);
+  }
+  record.method = question.method;
+  if (isReport) return report(handling, asked, question);
+
+  // 3 verdict, once what there is of a body was dropped.
+  readBody(req, (body) => {
+    try {
+      if (body === 'whole') judge(handling, asked, question);
+      else if (body === 'too_large') refuse(handling, asked, problem('body_too_large', 'A question has no body.'));
+    } catch (error) {
+      fail(handling, asked, error);
+    }
+  });
+}
+
+function judge(handling: Handling, asked: AskedRequest, question: Question): void {
+  const { deps } = handling;
+  const { options, routes } = deps;
+  const { req } = asked;
+  const { headers } = req;
+  const { method, target } = question;
+  const preflight =
+    method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+  const facts = { method, target, host: undefined, preflight, request: req };
+  const judgement = verdictOf(handling.rules, options.target, routes.snapshot, facts);
+  if ('code' in judgement) return refuse(handling, asked, judgement);
+  asked.record.path = judgement.path;
+  asked.record.target = judgement.target;
+  if (judgement.target !== target) return refuseTarget(handling, asked, judgement.target);
+  if (judgement.match.kind !== 'none') {
+    const override = findMethodOverride(req.rawHeaders, options.allowHeaders);
+    if (override !== undefined) return refuseHeader(handling, asked, override);
+  }
+  decide(handling, asked, question, judgement);
+}
+
+function decide(
+  handling: Handling,
+  asked: AskedRequest,
+  question: Question,
+  { path, target, verdict }: RequestJudgement,
+): void {
+  const { deps } = handling;
+  const { options, clock } = deps;
+  const { req, record } = asked;
+  if (verdict.kind === 'pass') {
+    const permit = passPermit(verdict);
+    record.routeId = permit.route?.id;
+    void allow(handling, asked, { target, permit, receipt: [] });
+    return;
+  }
+  const { requestId } = question;
+  const deliberation = new Deliberation(
+    {
+      ...{ requestId: record.requestId, method: question.method, path, target },
+      ...{ publicOrigin: originOf(req, question, options.publicUrl), origin: req.headers.origin },
+      ...{ nowMs: clock.now(), customerTrusted: options.customerHeaderTrusted },
+      asker: {
+        dialect: options.rules.dialect,
+        askSha256: requestId === undefined ? null : hash('sha256', requestId),
+        repeatWindowMs: options.repeatWindowMs,
+      },
+    },
+    asked,
+  );
+  if (verdict.kind !== 'sell') return admit(handling, deliberation, asked, verdict);
+  // A plan may let the request pass; else the paywall performs what is left.
+  const follow = (ruling: Ruling): void => {
+    if (ruling.kind === 'judged') admit(handling, deliberation, asked, ruling.verdict);
+    else if (!asked.isGone) grant(handling, deliberation, asked, ruling);
+    else leaveOthers(handling, deliberation);
+  };
+  const ruling = deps.sell(verdict, deliberation);
+  if (ruling instanceof Promise) ruling.then(follow).catch((error: unknown) => fail(handling, asked, error));
+  else follow(ruling);
+}
+
+/** Allows a request that a plan lets pass. What the upstream answers is never seen, and counts as an answer. */
+function grant(
+  handling: Handling,
+  deliberation: Deliberation,
+  asked: AskedRequest,
+  { permit, granted }: Extract<Ruling, { kind: 'granted' }>,
+): void {
+  asked.record.routeId = permit.route?.id;
+  asked.record.customerId = granted.customerId;
+  const judged = granted.beforeResponse({ status: 200, headers: [] });
+  void Promise.resolve(judged)
+    .then((verdict) => {
+      if (verdict.kind !== 'stream') throw new Error('a plan took its grant back');
+      return allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
+    })
+    .then((isWhole) => granted.done(isWhole ? HANDED_OVER : { kind: 'not_sent' }))
+    .catch((error: unknown) => fail(handling, asked, error));
+}
+
+/** Performs the verdict on a request that costs something. Waits only for a payment. */
+function admit(handling: Handling, deliberation: Deliberation, asked: AskedRequest, verdict: PaywallVerdict): void {
+  const { deps, judging } = handling;
+  const { options, paywall, admission } = deps;
+  const { req, record } = asked;
+  if (verdict.kind === 'answer_preflight' && !options.rules.answersPreflight)
+    return refuse(handling, asked, unanswerable());
+  if (verdict.kind === 'demand' || verdict.kind === 'verify') {
+    record.customerId = verdict.caller.customerId;
+    if (!('code' in verdict.offer)) {
+      record.amount = verdict.offer.route.amount;
+      record.currency = verdict.offer.route.currency;
+    }
+  }
+  const { askSha256, dialect } = deliberation.asker;
+  const name =
+    verdict.kind === 'verify' && askSha256 !== null
+      ? `${askSha256} ${deliberation.method} ${deliberation.target} ${verdict.credential.version} ${verdict.credential.value}`
+      : undefined;
+  const running = name === undefined ? undefined : judging.get(name);
+  if (running !== undefined) {
+    deps.metrics.repeated('joined');
+    running.asked.push(asked);
+    return watchTime(handling, asked, running);
+  }
+  const admitted = admission.admit(verdict, req);
+  if (typeof admitted === 'object') return refuse(handling, asked, admitted);
+  const outcome = paywall.perform(verdict, deliberation);
+  if (!(outcome instanceof Promise)) {
+    admitted?.();
+    return conclude(handling, deliberation, outcome);
+  }
+  if (askSha256 === null)
+    handling.tell('a proxy pays without naming a request id: a question that it repeats is refused', { dialect });
+  if (name !== undefined) judging.set(name, deliberation);
+  watchTime(handling, asked, deliberation);
+  outcome
+    .then((taken) => {
+      if (name !== undefined) judging.delete(name);
+      if (taken.kind === 'response' && taken.refusedBy === 'facilitator') admission.refused(req);
+      conclude(handling, deliberation, taken);
+    })
+    .catch((error: unknown) => {
+      if (name !== undefined) judging.delete(name);
+      for (const each of deliberation.waiting()) fail(handling, each, error);
+    })
+    .finally(admitted);
+}
+
+/** Answers everybody who asked. A charge is delivered once one of them was handed its allow whole. */
+function conclude(handling: Handling, deliberation: Deliberation, outcome: Outcome): void {
+  const waiting = deliberation.waiting();
+  switch (outcome.kind) {
+    case 'response':
+      for (const asked of waiting) respondWith(handling, asked, outcome);
+      leaveOthers(handling, deliberation);
+      return;
+    case 'gone':
+      leaveOthers(handling, deliberation);
+      return;
+    case 'forward':
+      void handOver(handling, deliberation, outcome).catch((error: unknown) => {
+        for (const asked of deliberation.waiting()) fail(handling, asked, error);
+      });
+      return;
+    default:
+      outcome satisfies never;
+  }
+}
+
+async function handOver(
+  handling: Handling,
+  deliberation: Deliberation,
+  { permit, paid }: Extract<Outcome, { kind: 'forward' }>,
+): Promise<void> {
+  const verdict = await paid.beforeResponse({ status: 200, headers: [] });
+  const waiting = deliberation.waiting();
+  if (verdict.kind === 'replace') {
+    for (const asked of waiting) respondPlainly(handling, asked, verdict.response);
+    leaveOthers(handling, deliberation);
+    paid.done({ kind: 'not_sent' });
+    return;
+  }
+  const { id, price } = paid.grant;
+  const handed = waiting.map((asked) => {
+    const { record } = asked;
+    record.routeId = permit.route?.id;
+    record.outcome = 'paid';
+    record.chargeId = id;
+    record.amount = price.amount;
+    record.currency = price.currency;
+    return allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
+  });
+  leaveOthers(handling, deliberation);
+  // The first one decides at once: the others may take long.
+  const isWhole = await anyOf(handed);
+  paid.done(isWhole ? HANDED_OVER : { kind: 'not_sent' });
+}
+
+/** Resolves with true as soon as one of `all` does. */
+function anyOf(all: readonly Promise<boolean>[]): Promise<boolean> {
+  return Promise.any(all.map(async (each) => (await each) || Promise.reject(new Error('not whole')))).then(
+    () => true,
+    () => false,
+  );
+}
+
+function allow({ deps, allow: settings }: Handling, asked: AskedRequest, facts: AllowFacts): Promise<boolean> {
+  const { record } = asked;
+  record.status = 200;
+  record.decision = 'allow';
+  const handed = asked.answer(allowResponse(facts, settings), [], deps.writeBatch);
+  end(deps, asked);
+  return handed;
+}
+
+function respondWith(handling: Handling, asked: AskedRequest, outcome: ResponseOutcome): void {
+  const { record } = asked;
+  // Only the canonical path is logged, which a refused target does not have.
+  noteAnswer(record, outcome, '');
+  record.decision ??=
+    outcome.outcome === 'payment_required' ? 'pay' : outcome.reason === 'preflight' ? 'preflight' : 'refuse';
+  respondPlainly(handling, asked, outcome.response);
+}
+
+function respondPlainly({ deps }: Handling, asked: AskedRequest, response: OwnResponse): void {
+  const { record } = asked;
+  record.status = response.status;
+  void asked.answer(denialForm(response, deps.options.rules), ['X-Request-Id', record.requestId], deps.writeBatch);
+  end(deps, asked);
+}
+
+function refuse(handling: Handling, asked: AskedRequest, refusal: Problem): void {
+  respondWith(handling, asked, handling.deps.paywall.refuse(refusal, asked.req.headers.origin));
+}
+
+function refuseUntrusted(handling: Handling, asked: AskedRequest): void {
+  const { deps } = handling;
+  const { record, req } = asked;
+  deps.metrics.refused('peer_untrusted');
+  handling.tell('a peer that is not trusted asked for a decision', {
+    ...{ dialect: deps.options.rules.dialect, peer: req.socket.remoteAddress },
+  });
+  const refusal = problem('peer_untrusted', 'This peer may not ask for decisions here.');
+  const outcome = deps.paywall.refuse(refusal, undefined);
+  noteAnswer(record, outcome, '');
+  record.decision = 'refuse';
+  void asked.answer(outcome.response, [], deps.writeBatch);
+  end(deps, asked);
+}
+
+function refuseHeader(handling: Handling, asked: AskedRequest, name: string): void {
+  handling.deps.metrics.refused('header_refused');
+  const detail = `The header ${name} is refused here: take it out of the request.`;
+  refuse(handling, asked, problem('header_refused', detail, { members: { header: name } }));
+}
+
+function refuseTarget(handling: Handling, asked: AskedRequest, canonical: string): void {
+  handling.deps.metrics.refused('target_not_canonical');
+  const detail = 'The request target is not in its canonical form: send it as `canonical` has it.';
+  refuse(handling, asked, problem('target_not_canonical', detail, { members: { canonical } }));
+}
+
+/** A report is answered with a problem as it is, in whatever dialect: it becomes the client's answer. */
+function report(handling: Handling, asked: AskedRequest, question: Question | undefined): void {
+  const { deps } = handling;
+  const { options, takeReport, paywall } = deps;
+  const { req, record } = asked;
+  const ids = req.rawHeaders.filter(
+    (_, index, raw) => raw[index - 1]?.toLowerCase() === CHARGE_ID_HEADER && index % 2 === 1,
+  );
+  const [chargeId] = ids;
+  const isReadable = options.peers.secret !== undefined && question !== undefined && ids.length === 1;
+  const told =
+    isReadable && chargeId !== undefined
+      ? { chargeId, dialect: options.rules.dialect, method: question.method, target: question.target }
+      : undefined;
+  const respondReport = (refusal: Problem, routeId: string | undefined): void => {
+    const outcome = paywall.refuse(refusal, req.headers.origin, routeId);
+    noteAnswer(record, outcome, '');
+    record.decision = 'report';
+    void asked.answer(outcome.response, ['X-Request-Id', record.requestId], deps.writeBatch);
+    end(deps, asked);
+  };
+  const lost = problem('upstream_unreachable', 'The upstream could not be reached, or gave no usable answer.');
+  if (takeReport === undefined) return respondReport(lost, undefined);
+  takeReport(told)
+    .then(({ isAccepted, charge, problem: stated }) => {
+      deps.metrics.reported(isAccepted ? 'accepted' : 'refused');
+      if (charge !== undefined) record.chargeId = charge.id;
+      respondReport(stated, charge?.route.id);
+    })
+    .catch((error: unknown) => {
+      deps.log.error('a report failed', { request_id: record.requestId, error });
+      respondReport(lost, undefined);
+    });
+}
+
+function watchTime(handling: Handling, asked: AskedRequest, deliberation: Deliberation): void {
+  const { schedule, options } = handling.deps;
+  asked.stopTimer = schedule(options.answerWithinMs - ANSWER_MS, () => {
+    if (asked.isGone) return;
+    const state = deliberation.stateCharge;
+    if (state === undefined) refuse(handling, asked, late());
+    else respondWith(handling, asked, state());
+  });
+}
+
+/** Ends the records of those that went away. */
+function leaveOthers({ deps }: Handling, { asked }: Deliberation): void {
+  for (const each of asked) {
+    each.stopTimer?.();
+    if (each.isAnswered) continue;
+    each.record.status = 499;
+    each.record.outcome = 'released';
+    each.record.reason = 'client_gone';
+    end(deps, each);
+  }
+}
+
+function end({ telemetry, clock }: DecisionDeps, asked: AskedRequest): void {
+  asked.release?.();
+  asked.release = undefined;
+  telemetry.end(asked.record, clock.monotonic());
+}
+
+/** A defect of ours. Whatever it was, it did not end in a Permit. */
+function fail(handling: Handling, asked: AskedRequest, error: unknown): void {
+  handling.deps.log.error('a decision failed', { request_id: asked.record.requestId, error });
+  if (asked.isAnswered) asked.req.socket.destroy();
+  else refuse(handling, asked, problem('internal', 'Something went wrong here; the request may not pass.'));
+}
+
+const HOST = /^[A-Za-z0-9.\-_~[\]:]{1,255}$/;
+
+/** Scheme and authority that the client used, as the proxy says. */
+function originOf({ headers }: IncomingMessage, { host }: Question, publicUrl: string | undefined): string {
+  if (publicUrl !== undefined) return publicUrl;
+  const given = headers['x-forwarded-proto'];
+  const proto = (Array.isArray(given) ? given.at(-1) : given)?.split(',').at(-1)?.trim();
+  const authority = host !== undefined && HOST.test(host) ? host : (headers.host ?? 'localhost');
+  return `${proto === 'https' ? 'https' : 'http'}://${authority}`;
+}
+
+function createTeller({ log, clock }: Pick<DecisionDeps, 'log' | 'clock'>): Handling['tell'] {
+  const toldAt = new Map<string, number>();
+  return (message, fields) => {
+    const now = clock.monotonic();
+    if (now - (toldAt.get(message) ?? -Infinity) < TOLD_EVERY_MS) return;
+    toldAt.set(message, now);
+    log.warn(message, fields);
+  };
+}
+
+function late(): Problem {
+  const detail = 'The payment could not be judged in time, and nothing was charged by this request. Send it again.';
+  return problem('facilitator_unavailable', detail, { retryAfter: RETRY_SECONDS });
+}
+
+function unanswerable(): Problem {
+  const detail =
+    'The proxy in front cannot hand on the answer to a CORS preflight: its own headers middleware has to answer it.';
+  return problem('preflight_unanswerable', detail);
+}
+
+function tooMany(limit: number): Problem {
+  return problem('too_many_requests_in_flight', `More than ${limit} requests are in flight; try again.`, {
+    retryAfter: RETRY_SECONDS,
+  });
+}
+
+function tooManyOfClient(): Problem {
+  return problem('too_many_requests_in_flight', 'Too many requests of this client are in flight; try again.', {
+    retryAfter: RETRY_SECONDS,
+  });
+}

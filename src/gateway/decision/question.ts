@@ -1,0 +1,83 @@
+// The question that a proxy asks: method and target of its client's request, as its dialect writes them. Each stands once, in
+// one spelling, or there is no question: two readers of a doubled header take two different ones.
+import type { IncomingMessage } from 'node:http';
+import { problem, type Problem } from '../../domain/problem.ts';
+import type { DialectRules, QuestionHeaders } from './dialect-rules.ts';
+
+export type Question = {
+  readonly method: string;
+  /** `/`-led, as the proxy got it. */
+  readonly target: string;
+  /** Authority that the client used, if the proxy says so. */
+  readonly host: string | undefined;
+  /** Id that the proxy made for its client's request. */
+  readonly requestId: string | undefined;
+};
+
+const URL_FORM = /^https?:\/\/([A-Za-z0-9.:[\]-]+)(\/.*)$/i;
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+const FORWARDED_HOST = 'x-forwarded-host';
+
+/** Reads the question of `req`. `pathPrefix` is what Envoy puts before each target. */
+export function readQuestion(req: IncomingMessage, rules: DialectRules, pathPrefix: string): Question | Problem {
+  const found = valuesOf(req, rules);
+  const requestId = single(found, rules.requestId);
+  if (requestId === DOUBLE || (requestId !== undefined && !REQUEST_ID.test(requestId)))
+    return malformed(`${rules.requestId} has to stand once, as 1 to 128 visible ASCII characters`);
+  const asked = rules.question === undefined ? ownLine(req, pathPrefix) : headerLine(found, rules.question);
+  if ('code' in asked) return asked;
+  if (asked.target.charCodeAt(0) !== 0x2f) return malformed('the target of the request does not begin with a slash');
+  return { ...asked, requestId };
+}
+
+type AskedLine = Omit<Question, 'requestId'>;
+
+/** Envoy sends the request line of its client. */
+function ownLine({ method = '', url = '', headers }: IncomingMessage, pathPrefix: string): AskedLine | Problem {
+  if (!url.startsWith(pathPrefix)) return malformed('the target does not begin with path_prefix');
+  return { method, target: url.slice(pathPrefix.length), host: headers.host };
+}
+
+function headerLine(found: Found, names: QuestionHeaders): AskedLine | Problem {
+  const method = single(found, names.method);
+  const uri = single(found, names.target);
+  const url = names.url === undefined ? undefined : single(found, names.url);
+  if (method === undefined || method === DOUBLE || method === '')
+    return malformed(`${names.method} has to stand once, with the method of the request`);
+  if (uri === DOUBLE || uri === '')
+    return malformed(`${names.target} has to stand once, with the target of the request`);
+  if (url === DOUBLE) return malformed(`${names.url} has to stand once`);
+  const whole = url === undefined ? undefined : URL_FORM.exec(url);
+  if (whole === null) return malformed(`${names.url} is not scheme, host and path`);
+  const [, authority, rest] = whole ?? [];
+  if (uri !== undefined && rest !== undefined && rest !== uri)
+    return malformed(`${names.target} and ${names.url} name two targets`);
+  const target = uri ?? rest;
+  if (target === undefined) return malformed(`${names.target} has to stand once, with the target of the request`);
+  const host = single(found, FORWARDED_HOST);
+  return { method, target, host: host === DOUBLE ? undefined : (host ?? authority) };
+}
+
+const DOUBLE = Symbol('a header that stands twice');
+type Found = ReadonlyMap<string, string | typeof DOUBLE>;
+
+function valuesOf({ rawHeaders: raw }: IncomingMessage, { question, requestId }: DialectRules): Found {
+  const found = new Map<string, string | typeof DOUBLE>();
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = (raw[i] ?? '').toLowerCase();
+    const isMeant =
+      name === requestId ||
+      name === FORWARDED_HOST ||
+      (question !== undefined && (name === question.method || name === question.target || name === question.url));
+    if (isMeant) found.set(name, found.has(name) ? DOUBLE : (raw[i + 1] ?? ''));
+  }
+  return found;
+}
+
+function single(found: Found, name: string): string | typeof DOUBLE | undefined {
+  return found.get(name);
+}
+
+function malformed(detail: string): Problem {
+  return problem('question_malformed', `The proxy in front asks in a way that cannot be read: ${detail}.`);
+}
