@@ -799,7 +799,7 @@ export interface Schemas {
   LedgerTotals: {
     source: string;
     seq: number;
-    rows: {
+    rows: ({
       step: 'minute';
       start: string;
       requests: Partial<Record<'free' | 'paid' | 'payment_required' | 'refused' | 'error' | 'released' | 'discovery' | 'observed' | 'customer' | 'pass' | 'quota', number>>;
@@ -809,7 +809,7 @@ export interface Schemas {
       start: string;
       route_id: string;
       requests: Partial<Record<'free' | 'paid' | 'payment_required' | 'refused' | 'error' | 'released' | 'discovery' | 'observed' | 'customer' | 'pass' | 'quota', number>>;
-    }[];
+    })[];
     status?: {
       name: string;
       version: string;

@@ -5,6 +5,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
+import { API } from '../../src/registry/api.ts';
+import { describeApi } from '../../src/registry/http/openapi-document.ts';
+import { callOf, exampleOf, operationsOf } from '../../src/desk/views/reference/api-document.ts';
 import { temporaryFolder } from '../registry/kit.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -114,4 +117,14 @@ test('behaviour: a path that is not there, a missing or misspelt option, and a r
     [],
   );
   expect(await compile(`${CREATED}${lines[0]}`, 'node')).toEqual([expect.stringContaining('use.mts')]);
+});
+
+test('behaviour: every call that the reference of the desk shows is a program that compiles', async () => {
+  const document = JSON.parse(JSON.stringify(describeApi(API, '1.2.3'))) as Record<string, unknown>;
+  const all = operationsOf(document).flatMap(({ operations }) => operations);
+  const calls = all.flatMap((each) => callOf(each, each.body === null ? null : exampleOf(each.body, document)) ?? []);
+  expect(calls.length).toBeGreaterThan(30);
+
+  const uses = calls.map((call, at) => `export async function call${at}(): Promise<void> {\n${call}\n}`);
+  expect(await compile(`${CREATED}\n${uses.join('\n')}`, 'browser')).toEqual([]);
 });

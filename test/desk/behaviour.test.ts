@@ -321,3 +321,18 @@ describe('charts and themes', () => {
     );
   });
 });
+
+test('behaviour: the reference is searched by words that stand in its address, and shows how a shell and a program call', async () => {
+  const { page } = await open('/desk/api?q=charges+events');
+  await expect.poll(() => page.locator('.operation').count()).toBe(1);
+  await page.locator('.operation summary').click();
+  const text = (): Promise<string> => page.locator('.operation-in').innerText();
+  await expect.poll(text).toContain(`curl -N '${desk().origin}/v1/billing/charges/events'`);
+  expect(await text()).toContain("for await (const event of tollgate.events('/v1/billing/charges/events'))");
+  expect(await text()).toMatch(/event: charge\nid: 42\ndata: \{/);
+  await page.getByLabel('Filter endpoints').fill('make an api key');
+  await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('make an api key');
+  await page.locator('.operation', { hasText: '/v1/api-keys' }).waitFor();
+  await page.getByLabel('Filter endpoints').fill('nothing is like this');
+  await page.getByText('No endpoint is like that').waitFor();
+});

@@ -9,7 +9,9 @@ import { createEventParser, type ServerEvent } from '../../src/desk/net/event-re
 import { hrefOf, readPlace, VIEWS } from '../../src/desk/router/place.ts';
 import { csvFault, questionOf, readChargeFilter } from '../../src/desk/views/charges/charge-filter.ts';
 import { mergeCharges } from '../../src/desk/views/charges/charge-merge.ts';
-import { curlOf, exampleOf, operationsOf } from '../../src/desk/views/reference/api-document.ts';
+import { API } from '../../src/registry/api.ts';
+import { describeApi } from '../../src/registry/http/openapi-document.ts';
+import { callOf, curlOf, exampleOf, operationsOf, shownExample } from '../../src/desk/views/reference/api-document.ts';
 import { readRouteFilter } from '../../src/desk/views/routes/route-filter.ts';
 import { boundsOf } from '../../src/desk/views/overview/range.ts';
 import { readHeader } from '../../src/desk/views/try/decoded-header.ts';
@@ -194,8 +196,11 @@ describe('what the registry sends', () => {
         },
       },
     };
-    const [[tag, [operation]] = ['', []]] = operationsOf(document, 'make THINGS');
-    expect(tag).toBe('things');
+    const [{ tag, about, operations: [operation] } = { tag: '', about: null, operations: [] }] = operationsOf(
+      { ...document, tags: [{ name: 'things', description: 'All of them.' }] },
+      'make THINGS',
+    );
+    expect([tag, about]).toEqual(['things', 'All of them.']);
     expect(operationsOf(document, 'other')).toEqual([]);
     expect(operation?.parameters).toEqual([{ name: 'id', place: 'path', required: true, about: 'a, b' }]);
     expect(operation?.security).toEqual(['jwt', 'desk']);
@@ -203,6 +208,27 @@ describe('what the registry sends', () => {
     expect(exampleOf(operation?.responses[0]?.content, document)).toEqual({ id: 1 });
     if (operation === undefined) throw new Error('there is no operation');
     expect(curlOf(operation, 'http://localhost:1', { a: "'" })).toContain(`-d '{"a":"'\\''"}'`);
+    expect(callOf(operation, { a: "it's" })).toBe(
+      "const { data, error } = await tollgate.POST('/v1/things/{id}', {\n  params: {\n    id: '...'\n  },\n  body: {\n    a: 'it\\'s'\n  }\n});",
+    );
+    expect([shownExample('id: 1\n\n'), shownExample({ a: 1 })]).toEqual(['id: 1', '{\n  "a": 1\n}']);
+  });
+
+  test('behaviour: every endpoint is found by its path, and has a call by the client', () => {
+    const document = JSON.parse(JSON.stringify(describeApi(API, '1.2.3'))) as Record<string, unknown>;
+    const all = operationsOf(document).flatMap(({ operations }) => operations);
+    expect(all.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(
+      API.map(({ method, path }) => `${method} ${path}`).toSorted(),
+    );
+    const found = (words: string): string[] =>
+      operationsOf(document, words)
+        .flatMap(({ operations }) => operations)
+        .map(({ path }) => path);
+    expect(found('charges events')).toEqual(['/v1/billing/charges/events']);
+    expect(found('exportCharges')).toEqual(['/v1/billing/charges.csv']);
+    const calls = all.flatMap((each) => callOf(each, each.body === null ? null : exampleOf(each.body, document)) ?? []);
+    expect(calls.filter((call) => call.includes('tollgate.pages')).length).toBeGreaterThan(2);
+    expect(calls.filter((call) => call.includes('tollgate.events'))).toHaveLength(2);
   });
 });
 

@@ -135,8 +135,9 @@ function typeOf(schema: Schema, depth: number): string {
     case 'null':
       return 'null';
     case 'array': {
-      const item = typeOf(membersOf(schema['items']), depth);
-      return /[ |]/.test(item) && !item.startsWith('{') ? `(${item})[]` : `${item}[]`;
+      const items = membersOf(schema['items']);
+      const isUnion = ['anyOf', 'enum', 'type'].some((keyword) => Array.isArray(items[keyword]));
+      return isUnion ? `(${typeOf(items, depth)})[]` : `${typeOf(items, depth)}[]`;
     }
     case 'object':
       return objectOf(schema, depth);

@@ -1,5 +1,5 @@
-// Reads an OpenAPI 3.1 document into what the reference shows: operations by tag, with an example of each body. A document is
-// another program's word: what is not as expected is left out.
+// Reads an OpenAPI 3.1 document into what the reference shows: operations by tag, with an example of each body, and how a shell
+// and a program call them. A document is another program's word: what is not as expected is left out.
 
 export type ApiDocument = Readonly<Record<string, unknown>>;
 
@@ -15,17 +15,24 @@ export type ReferenceEntry = {
   /** A media type object; null: it takes no body. */
   readonly body: unknown;
   readonly responses: readonly { readonly status: string; readonly about: string; readonly content: unknown }[];
+  /** Its answer goes on as long as somebody reads. */
+  readonly isStream: boolean;
+  /** Its answer comes a page at a time. */
+  readonly isList: boolean;
+};
+
+export type ReferenceGroup = {
+  readonly tag: string;
+  readonly about: string | null;
+  readonly operations: readonly ReferenceEntry[];
 };
 
 type Parameter = { readonly name: string; readonly place: string; readonly required: boolean; readonly about: string };
 
 const METHODS = ['get', 'post', 'patch', 'put', 'delete'];
 
-/** Operations whose path or words hold all of `words`, by tag, in the document's order. */
-export function operationsOf(
-  document: ApiDocument,
-  words = '',
-): readonly (readonly [tag: string, operations: readonly ReferenceEntry[]])[] {
+/** Operations in whose path, name, words and parameters all of `words` stand, by tag, in the document's order. */
+export function operationsOf(document: ApiDocument, words = ''): readonly ReferenceGroup[] {
   const wanted = words.toLowerCase().split(/\s+/);
   const groups = new Map<string, ReferenceEntry[]>();
   for (const [path, item] of Object.entries(membersOf(document['paths'])))
@@ -33,17 +40,25 @@ export function operationsOf(
       const raw = membersOf(item)[method];
       if (raw === undefined) continue;
       const operation = readOperation(document, path, method, membersOf(raw));
-      const text = `${operation.method} ${path} ${operation.summary} ${operation.tag}`.toLowerCase();
+      const names = operation.parameters.map(({ name }) => name).join(' ');
+      const said = `${operation.summary} ${operation.description ?? ''} ${textOf(membersOf(raw)['operationId']) ?? ''}`;
+      const text = `${operation.method} ${path} ${operation.tag} ${said} ${names}`.toLowerCase();
       if (!wanted.every((word) => text.includes(word))) continue;
       groups.set(operation.tag, [...(groups.get(operation.tag) ?? []), operation]);
     }
-  return [...groups];
+  const tags = listOf(document['tags']).map(membersOf);
+  return [...groups].map(([tag, operations]) => {
+    const told = tags.find(({ name }) => name === tag);
+    return { tag, about: textOf(told?.['description']), operations };
+  });
 }
 
 function readOperation(document: ApiDocument, path: string, method: string, raw: ApiDocument): ReferenceEntry {
   const tags = listOf(raw['tags']);
   const security = listOf(raw['security'] ?? document['security']).flatMap((each) => Object.keys(membersOf(each)));
   const body = mediaOf(resolve(document, raw['requestBody']));
+  const fine = membersOf(resolve(document, membersOf(raw['responses'])['200']));
+  const answer = membersOf(resolve(document, membersOf(mediaOf(fine))['schema']));
   return {
     id: `${method} ${path}`,
     method: method.toUpperCase(),
@@ -54,6 +69,8 @@ function readOperation(document: ApiDocument, path: string, method: string, raw:
     security: [...new Set(security)],
     parameters: listOf(raw['parameters']).map((each) => readParameter(document, each)),
     body,
+    isStream: 'text/event-stream' in membersOf(fine['content']),
+    isList: 'next_cursor' in membersOf(answer['properties']),
     responses: Object.entries(membersOf(raw['responses'])).map(([status, each]) => {
       const response = resolve(document, each);
       return { status, about: textOf(membersOf(response)['description']) ?? '', content: mediaOf(response) };
@@ -85,7 +102,7 @@ const DEEPEST = 7;
 export function exampleOf(media: unknown, document: ApiDocument): unknown {
   const { example, examples, schema } = membersOf(media);
   if (example !== undefined) return example;
-  const named = membersOf(Object.values(membersOf(examples))[0])['value'];
+  const named = membersOf(resolve(document, Object.values(membersOf(examples))[0]))['value'];
   if (named !== undefined) return named;
   return schema === undefined ? null : sampleOf(schema, document, 0);
 }
@@ -135,7 +152,7 @@ export function curlOf(operation: ReferenceEntry, origin: string, body: unknown)
   const query = operation.parameters.filter(({ place, required }) => place === 'query' && required);
   const search = query.length === 0 ? '' : `?${query.map(({ name }) => `${name}=<${name}>`).join('&')}`;
   const path = operation.path.replace(/\{(\w+)\}/g, '<$1>');
-  const lines = [`curl '${origin}${path}${search}'`];
+  const lines = [`curl ${operation.isStream ? '-N ' : ''}'${origin}${path}${search}'`];
   if (operation.method !== 'GET') lines.push(`-X ${operation.method}`);
   if (operation.security.length > 0) lines.push("-H 'Authorization: Bearer <token>'");
   if (body !== null) {
@@ -143,6 +160,30 @@ export function curlOf(operation: ReferenceEntry, origin: string, body: unknown)
     lines.push(`-d '${JSON.stringify(body).replaceAll("'", "'\\''")}'`);
   }
   return lines.join(' \\\n  ');
+}
+
+/** A call of the operation by `tollgate/client`; null if that has none. */
+export function callOf({ method, path, parameters, isStream, isList }: ReferenceEntry, body: unknown): string | null {
+  if (!path.startsWith('/v1/')) return null;
+  const needed = (place: string): Record<string, string> =>
+    Object.fromEntries(
+      parameters.flatMap((each) => (each.place === place && each.required ? [[each.name, '...']] : [])),
+    );
+  const given = Object.entries({ params: needed('path'), query: needed('query'), ...(body === null ? {} : { body }) });
+  const options = Object.fromEntries(given.filter(([, value]) => JSON.stringify(value) !== '{}'));
+  const text = JSON.stringify(options, null, 2)
+    .replace(/"([A-Za-z_]\w*)":/g, '$1:')
+    .replaceAll("'", "\\'")
+    .replaceAll('"', "'");
+  const args = `('${path}'${text === '{}' ? '' : `, ${text}`})`;
+  if (isStream) return `for await (const event of tollgate.events${args}) console.log(event.type, event.data);`;
+  if (isList) return `for await (const page of tollgate.pages${args}) console.log(page.data);`;
+  return `const { data, error } = await tollgate.${method}${args};`;
+}
+
+/** An example as people read it: what is no JSON stands as it is sent. */
+export function shownExample(example: unknown): string {
+  return typeof example === 'string' ? example.trimEnd() : JSON.stringify(example, null, 2);
 }
 
 function groupOf(path: string): string {

@@ -1,13 +1,22 @@
 // The reference of the endpoints, made from the registry's own document: what there is, what it takes and answers, and a command
 // that asks it. Nothing is sent from here.
 import { useSignal } from '@preact/signals';
+import { useDesk } from '../../desk.ts';
 import { useResource } from '../../net/resource.ts';
 import { CopyBlock } from '../../parts/copied.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Prose } from '../../parts/prose.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
-import { curlOf, exampleOf, operationsOf, type ApiDocument, type ReferenceEntry } from './api-document.ts';
+import {
+  callOf,
+  curlOf,
+  exampleOf,
+  operationsOf,
+  shownExample,
+  type ApiDocument,
+  type ReferenceEntry,
+} from './api-document.ts';
 
 export function ReferenceView() {
   const document = useResource<ApiDocument>('/openapi.json');
@@ -27,8 +36,9 @@ export function ReferenceView() {
 }
 
 function Operations({ document }: { readonly document: ApiDocument }) {
-  const words = useSignal('');
-  const groups = operationsOf(document, words.value);
+  const { router } = useDesk();
+  const words = router.query.value.get('q') ?? '';
+  const groups = operationsOf(document, words);
   return (
     <>
       <div class="toolbar" role="search">
@@ -41,18 +51,23 @@ function Operations({ document }: { readonly document: ApiDocument }) {
             placeholder="Words of a path or of what it does"
             spellcheck={false}
             autoComplete="off"
-            value={words.value}
-            onInput={(event) => (words.value = event.currentTarget.value)}
+            value={words}
+            onInput={(event) => router.setQuery({ q: event.currentTarget.value })}
           />
           <kbd aria-hidden="true">/</kbd>
         </div>
       </div>
       {groups.length === 0 && <Empty title="No endpoint is like that" />}
       <div class="stack">
-        {groups.map(([tag, operations]) => (
+        {groups.map(({ tag, about, operations }) => (
           <section key={tag} class="card">
             <header class="card-head">
               <h2>{tag}</h2>
+              {about && (
+                <p class="muted">
+                  <Prose text={about} />
+                </p>
+              )}
             </header>
             {operations.map((operation) => (
               <OperationView key={operation.id} operation={operation} document={document} />
@@ -99,6 +114,7 @@ function OperationDetails({
 }) {
   const { description, parameters, body, responses, security } = operation;
   const request = body === null ? null : exampleOf(body, document);
+  const call = callOf(operation, request);
   return (
     <div class="operation-in">
       {description && (
@@ -136,7 +152,7 @@ function OperationDetails({
       {request !== null && (
         <section>
           <h3>Body</h3>
-          <CopyBlock text={JSON.stringify(request, null, 2)} label={`Body of ${operation.method} ${operation.path}`} />
+          <CopyBlock text={shownExample(request)} label={`Body of ${operation.method} ${operation.path}`} />
         </section>
       )}
       <section>
@@ -151,7 +167,7 @@ function OperationDetails({
                 </p>
                 {example !== null && (
                   <CopyBlock
-                    text={JSON.stringify(example, null, 2)}
+                    text={shownExample(example)}
                     label={`Answer ${status} of ${operation.method} ${operation.path}`}
                   />
                 )}
@@ -167,6 +183,15 @@ function OperationDetails({
           label={`Command for ${operation.method} ${operation.path}`}
         />
       </section>
+      {call !== null && (
+        <section>
+          <h3>From a program</h3>
+          <CopyBlock text={call} label={`Call of ${operation.method} ${operation.path}`} />
+          <p class="hint">
+            With <code>tollgate/client</code>, of the package <code>tollgate</code>.
+          </p>
+        </section>
+      )}
     </div>
   );
 }
