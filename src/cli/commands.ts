@@ -18,6 +18,7 @@ import { routes } from './routes.ts';
 import { serve } from './serve.ts';
 import { token } from './token.ts';
 import { version } from './version.ts';
+import { webhooks } from './webhooks.ts';
 import { why } from './why.ts';
 
 export const COMMANDS: readonly Command[] = [
@@ -36,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   copy,
   routes,
   charges,
+  webhooks,
   why,
   demo,
   completionOf(() => COMMANDS),

@@ -121,7 +121,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'payment_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'peer_untrusted' | 'question_malformed' | 'target_not_canonical' | 'header_refused' | 'preflight_unanswerable' | 'upstream_failed' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
+    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'payment_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'peer_untrusted' | 'question_malformed' | 'target_not_canonical' | 'header_refused' | 'preflight_unanswerable' | 'upstream_failed' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'webhook_unknown' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
     errors?: {
       pointer: string;
       detail: string;
@@ -827,6 +827,46 @@ export interface Schemas {
       }[];
     };
   };
+  /** An endpoint of the configuration. Never its URL or a secret. */
+  Webhook: {
+    id: string;
+    host: string;
+    events: ('*' | 'charge.claimed' | 'charge.settled' | 'charge.delivered' | 'charge.released' | 'charge.failed' | 'charge.unknown' | 'route.created' | 'route.updated' | 'route.deleted' | 'attention.raised' | 'attention.cleared')[];
+    status: 'ok' | 'failing' | 'disabled';
+    since: string | null;
+    waiting: number;
+    oldest_waiting_at: string | null;
+    last_success_at: string | null;
+    last_error: string | null;
+  };
+  WebhookList: {
+    data: Schemas['Webhook'][];
+  };
+  /** One event on its way to one endpoint. */
+  WebhookDelivery: {
+    event_id: string;
+    type: 'charge.claimed' | 'charge.settled' | 'charge.delivered' | 'charge.released' | 'charge.failed' | 'charge.unknown' | 'route.created' | 'route.updated' | 'route.deleted' | 'attention.raised' | 'attention.cleared' | 'test';
+    subject: string | null;
+    created_at: string;
+    status: 'waiting' | 'taken' | 'given_up';
+    next_attempt_at: string | null;
+    attempts: {
+      at: string;
+      status: number | null;
+      duration_ms: number;
+      body: string;
+    }[];
+  };
+  WebhookDeliveryList: {
+    data: Schemas['WebhookDelivery'][];
+    next_cursor: string | null;
+  };
+  WebhookEventSent: {
+    event_id: string;
+  };
+  WebhookEnabled: {
+    id: string;
+  };
 }
 
 export interface Operations {
@@ -1159,6 +1199,55 @@ export interface Operations {
     /** Sidecars of this registry, and how they stand. Sidecars that hand counts over or hold a stream here, the workers of one as one; those that stopped are left out. `behind` counts changes of routes. `ready` is null if a sidecar says nothing of itself: then its key lacks the scope `ledger`, and its requests are in no sum. At most 1,000. */
     GET: {
       answer: Schemas['SidecarList'];
+    };
+  };
+  '/v1/webhooks': {
+    /** Endpoints that events are sent to. Endpoints come from the configuration alone. `failing`: the last attempt failed; `disabled`: it answered 410, or for five days nothing of the kind 2xx, and nothing is sent. */
+    GET: {
+      answer: Schemas['WebhookList'];
+    };
+  };
+  '/v1/webhooks/{id}/deliveries': {
+    /** Events on their way to an endpoint, newest first, a page at a time. Taken events are kept for 7 days, those given up for 30, those that wait for a disabled endpoint for 7. An event of a charge waits until every earlier one of it was taken or given up. */
+    GET: {
+      params: {
+        id: string;
+      };
+      query?: {
+        /** Left out: 50. */
+        limit?: number | undefined;
+        cursor?: string | undefined;
+        status?: 'waiting' | 'taken' | 'given_up' | undefined;
+      };
+      answer: Schemas['WebhookDeliveryList'];
+    };
+  };
+  '/v1/webhooks/{id}/test': {
+    /** Send a test event to an endpoint. An event of the type `test`, whatever types the endpoint wants. Deliveries say what became of it. */
+    POST: {
+      params: {
+        id: string;
+      };
+      answer: Schemas['WebhookEventSent'];
+    };
+  };
+  '/v1/webhooks/{id}/enable': {
+    /** Send to a disabled endpoint again. All that waits is due at once, by a new schedule. An endpoint that is not disabled is left as it is but for that. */
+    POST: {
+      params: {
+        id: string;
+      };
+      answer: Schemas['WebhookEnabled'];
+    };
+  };
+  '/v1/webhooks/{id}/deliveries/{event_id}/retry': {
+    /** Send an event once more. For an event that was given up, one that waits, or one that was taken and lost there. Its id stays the same. */
+    POST: {
+      params: {
+        id: string;
+        event_id: string;
+      };
+      answer: Schemas['WebhookEventSent'];
     };
   };
   '/v1/ledger/claims': {

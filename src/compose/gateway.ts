@@ -87,7 +87,8 @@ export async function startGateway(registry: RegistryPart | undefined, given: Ga
   const { settings, current, closers, log, workers } = deps;
   const { config } = settings;
   const sync = config.sync === undefined ? undefined : await startOwnSync(config.sync, deps);
-  const own = registry === undefined ? await openSidecarLedger(deps) : undefined;
+  const registryId = (): string | null => sync?.status().registryId ?? null;
+  const own = registry === undefined ? await openSidecarLedger({ ...deps, registryId }) : undefined;
   const counting = await startCounting(registry, sync, deps);
   // After the proxy, whose last requests count too, and before what takes the counts.
   closers.addFirst(counting.close);
@@ -240,6 +241,7 @@ async function startOwnSync(section: SyncConfig, deps: GatewayDeps): Promise<Run
 async function openSidecarLedger(
   deps: {
     readonly closers: Closers;
+    readonly registryId: () => string | null;
   } & Pick<GatewayDeps, 'settings' | 'metrics' | 'log' | 'clock' | 'random' | 'version' | 'tracing'>,
 ): Promise<SidecarLedger | undefined> {
   const { settings, metrics, closers } = deps;

@@ -31,6 +31,7 @@ import { watchRegistry } from './registry-attention.ts';
 import { keepCharges } from './retention.ts';
 import { INTERNAL, matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { countLostTotals, keepTotals } from './totals-retention.ts';
+import { startWebhooks } from './webhooks.ts';
 import { storeReadiness, type Readiness } from './readiness.ts';
 import {
   observeCalls,
@@ -105,13 +106,17 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
     ...{ clock, log, schedule: systemSchedule },
     retentionMs: () => config().charges.retentionMs,
   });
+  const { webhooks, close: closeWebhooks } = await startWebhooks({
+    ...{ store: store.charges.webhooks, isShared: store.isShared, run: store.charges.run, config, metrics },
+    ...{ registryId: () => store.routes.registryId, log, clock, random, version },
+  });
   const compiler = createCompiler(current, () => pathOptions(config()), log);
   const patiently = createPatience(store.isShared, waits, log);
   const options = {
     store,
     ledger,
     networks: NETWORKS,
-    totals,
+    ...{ totals, webhooks },
     ...{ why: deps.why, trial: deps.trial, receiverServices: deps.receiverServices, attention: attention.ask },
     settings: settingsOf(config(), section),
     limits: {
@@ -126,11 +131,7 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
       if (snapshot === undefined) throw new Error('the routes are not compiled yet');
       return snapshot;
     },
-    log,
-    clock,
-    random,
-    version,
-    observer: observeRegistry(metrics),
+    ...{ log, clock, random, version, observer: observeRegistry(metrics) },
   };
   const registry = await patiently(() => createRegistry(options));
   observeConnections(metrics, registry.connections);
@@ -190,6 +191,7 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
       configAudit.close();
       stopKeeping();
       stopPruning();
+      await closeWebhooks();
       await store.close();
     },
   };

@@ -14,7 +14,9 @@ import type { Metrics } from '../host/metrics.ts';
 import { observeCalls } from './store-metrics.ts';
 import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './retention.ts';
+import type { Settings } from './settings.ts';
 import { keepTotals } from './totals-retention.ts';
+import { startWebhooks } from './webhooks.ts';
 import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts';
 
 export type SidecarLedger = {
@@ -37,6 +39,9 @@ type SidecarLedgerDeps = {
   readonly metrics: Metrics;
   /** Tracing, if the requests of this process are traced. */
   readonly tracing?: Tracing | undefined;
+  readonly settings: Settings;
+  /** The registry whose routes it serves; null while it is not known. */
+  readonly registryId: () => string | null;
 };
 
 /** The store may be a registry's, which says itself how long its sums are kept: a sidecar takes minutes away alone. */
@@ -44,7 +49,7 @@ const OWN_TOTALS_MS = 3660 * 24 * 3_600_000;
 
 export async function ledgerOfSidecar(
   { charges, sync }: Config,
-  { log, clock, random, version, metrics, tracing }: SidecarLedgerDeps,
+  { log, clock, random, version, metrics, tracing, settings, registryId }: SidecarLedgerDeps,
 ): Promise<SidecarLedger | undefined> {
   if (charges.store !== undefined) {
     const place = await storeAt(charges.store);
@@ -59,10 +64,15 @@ export async function ledgerOfSidecar(
       ...{ clock, log, schedule: systemSchedule },
       kept: () => ({ hoursMs: OWN_TOTALS_MS, daysMs: OWN_TOTALS_MS }),
     });
-    const close = (): Promise<void> => {
+    const { close: closeWebhooks } = await startWebhooks({
+      ...{ store: store.webhooks, isShared: place.isShared, run: store.run, registryId, config: () => settings.config },
+      ...{ metrics, log, clock, random, version },
+    });
+    const close = async (): Promise<void> => {
       stopKeeping();
       stopPruning();
-      return ledger.close();
+      await closeWebhooks();
+      await ledger.close();
     };
     return { ledger, reports: ledger, readiness, stats: place.stats, load: store.load, close };
   }

@@ -31,56 +31,79 @@ export type WebhooksDeps = {
 
 export type RunningWebhooks = {
   readonly webhooks: Webhooks;
-  /** Puts the endpoints of the configuration in force, which may be other ones now; rejects if the store cannot say. */
-  readonly declare: () => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
 const MINUTE_MS = 60_000;
+/** Time within which endpoints of a new configuration are in force. */
+const LOOK_MS = 1_000;
 /** On a shared store an endpoint is forgotten when no process has named it for so long. */
 const UNNAMED_MS = 10 * MINUTE_MS;
 
+/** Resolves when the store knows the endpoints. No start waits for a store that others share, or to say that there are none. */
 export async function startWebhooks(deps: WebhooksDeps): Promise<RunningWebhooks> {
   const { store, isShared, config, log, clock } = deps;
   const startedAt = clock.monotonic();
+  let declared: Config['webhooks'] | undefined;
+  let declaring: Promise<void> | undefined;
   let sender: WebhookSender | undefined;
-  let observed = false;
+  let isAway = false;
 
   const declare = async (): Promise<void> => {
-    const endpoints = config().webhooks.map(({ id, events }) => ({ id, types: typesOf(events) }));
+    const { webhooks } = config();
+    const endpoints = webhooks.map(({ id, events }) => ({ id, types: typesOf(events) }));
     // Others on the store may just be starting, each with endpoints of its own.
     const isSettled = clock.monotonic() - startedAt > UNNAMED_MS;
     const forgetBefore = isShared ? (isSettled ? store.now() - UNNAMED_MS : undefined) : store.now();
     if (endpoints.length > 0 || forgetBefore !== undefined) await store.declare(endpoints, forgetBefore);
-    if (endpoints.length === 0) return;
-    if (!observed) observeWebhooks(deps);
-    observed = true;
-    sender ??= await createSender(deps);
+    declared = webhooks;
+    if (endpoints.length === 0 || sender !== undefined) return;
+    observeWebhooks(deps);
+    sender = await createSender(deps);
   };
-  const webhooks = createWebhooks(
-    store,
-    () => config().webhooks,
-    () => sender?.wake(),
-  );
-  const declared = declare();
-  if (!isShared) await declared;
-  else declared.catch((error: unknown) => log.warn('webhooks wait for the store', { error }));
+  const declareOnce = (): Promise<void> =>
+    (declaring ??= declare()
+      .then(() => void (isAway = false))
+      .catch((error: unknown) => {
+        if (!isAway) log.warn('webhooks wait: the store does not take their endpoints', { error });
+        isAway = true;
+      })
+      .finally(() => void (declaring = undefined)));
+  const first = declareOnce();
+  if (!isShared && config().webhooks.length > 0) await first;
+  const stopLooking = repeatedly(LOOK_MS, () => {
+    if (config().webhooks !== declared) void declareOnce();
+  });
   const stopKeeping = keepPruning({
     ...{ schedule: systemSchedule, log, firstMs: MINUTE_MS, seldomMs: MINUTE_MS, what: 'deliveries of webhooks' },
     prune: async () => {
-      if (isShared) await declare();
+      if (isShared) await declareOnce();
       return store.prune();
     },
   });
   return {
-    webhooks,
-    declare,
+    webhooks: createWebhooks(
+      store,
+      () => config().webhooks,
+      () => sender?.wake(),
+    ),
     close: async () => {
+      stopLooking();
       stopKeeping();
-      await declared.catch(() => undefined);
+      await declaring;
       await sender?.close();
     },
   };
+}
+
+function repeatedly(everyMs: number, run: () => void): () => void {
+  let cancel = (): void => undefined;
+  const turn = (): void => {
+    run();
+    cancel = systemSchedule(everyMs, turn);
+  };
+  cancel = systemSchedule(everyMs, turn);
+  return () => cancel();
 }
 
 async function createSender(deps: WebhooksDeps): Promise<WebhookSender> {

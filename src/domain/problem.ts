@@ -49,6 +49,7 @@ export const PROBLEMS = {
   origin_refused: { status: 403, title: 'Origin refused', fault: 'client' },
   scope_insufficient: { status: 403, title: 'Scope insufficient', fault: 'client' },
   not_found: { status: 404, title: 'Not found', fault: 'client' },
+  webhook_unknown: { status: 404, title: 'Webhook unknown', fault: 'client' },
   method_not_allowed: { status: 405, title: 'Method not allowed', fault: 'client' },
   too_many_keys: { status: 409, title: 'Too many API keys', fault: 'client' },
   duplicate: { status: 409, title: 'Duplicate', fault: 'client' },

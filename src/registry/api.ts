@@ -105,6 +105,23 @@ import {
   totalsBody,
 } from './totals/totals-schemas.ts';
 
+import {
+  enableWebhook,
+  listDeliveries,
+  listWebhooks,
+  retryDelivery,
+  testWebhook,
+} from './webhooks/webhook-endpoints.ts';
+import {
+  deliveriesQuery,
+  deliveryList,
+  deliveryParams,
+  enabledWebhook,
+  sentEvent,
+  webhookList,
+  webhookParams,
+} from './webhooks/webhook-schemas.ts';
+
 const DASHBOARD: Auth = { kind: 'jwt' };
 const SDK: Auth = { kind: 'api_key', scope: 'sdk' };
 const LEDGER: Auth = { kind: 'api_key', scope: 'ledger' };
@@ -536,6 +553,69 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'The sidecars of the last day', schema: sidecarList } },
     problems: ['ledger_unavailable'],
     handler: listSidecars,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/webhooks',
+    id: 'listWebhooks',
+    summary: 'Endpoints that events are sent to',
+    auth: DASHBOARD,
+    ...takesNothing,
+    responses: { 200: { description: 'The endpoints of the configuration', schema: webhookList } },
+    problems: ['ledger_unavailable'],
+    handler: listWebhooks,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/webhooks/{id}/deliveries',
+    id: 'listWebhookDeliveries',
+    summary: 'Events on their way to an endpoint, newest first, a page at a time',
+    auth: DASHBOARD,
+    params: webhookParams,
+    query: deliveriesQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'A page of deliveries', schema: deliveryList } },
+    problems: ['webhook_unknown', 'ledger_unavailable'],
+    handler: listDeliveries,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/webhooks/{id}/test',
+    id: 'testWebhook',
+    summary: 'Send a test event to an endpoint',
+    auth: DASHBOARD,
+    params: webhookParams,
+    query: nothing,
+    ...withoutBody,
+    responses: { 202: { description: 'The event is sent', schema: sentEvent } },
+    problems: ['webhook_unknown', 'ledger_unavailable'],
+    handler: testWebhook,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/webhooks/{id}/enable',
+    id: 'enableWebhook',
+    summary: 'Send to a disabled endpoint again',
+    auth: DASHBOARD,
+    params: webhookParams,
+    query: nothing,
+    ...withoutBody,
+    responses: { 202: { description: 'All that waits is sent', schema: enabledWebhook } },
+    problems: ['webhook_unknown', 'ledger_unavailable'],
+    handler: enableWebhook,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/webhooks/{id}/deliveries/{event_id}/retry',
+    id: 'retryWebhookDelivery',
+    summary: 'Send an event once more',
+    auth: DASHBOARD,
+    params: deliveryParams,
+    query: nothing,
+    ...withoutBody,
+    responses: { 202: { description: 'The event is sent', schema: sentEvent } },
+    problems: ['webhook_unknown', 'ledger_unavailable'],
+    handler: retryDelivery,
   }),
   endpoint({
     method: 'POST',

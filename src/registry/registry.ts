@@ -43,6 +43,7 @@ import { createWholeSets } from './stream/feed-queue.ts';
 import { createReceiverChecks } from './receivers/receiver-checks.ts';
 import { KNOWS_NO_SERVICES, type ReceiverServices } from './receivers/receiver-services.ts';
 import type { Trial } from './trying/trial.ts';
+import type { Webhooks } from './webhooks/webhooks.ts';
 import type { TotalsBook } from './totals/totals-book.ts';
 
 /** What a reload may change while the registry runs. `methods`: also those that a route may name. */
@@ -88,6 +89,8 @@ export type RegistryDeps = {
   readonly networks?: NamedNetworks;
   /** Sums beside the charges; without them the endpoints about sums are 503. */
   readonly totals?: TotalsBook;
+  /** Endpoints that events are sent to; none if left out. */
+  readonly webhooks?: Webhooks;
   /** Left out, nothing is known of any id. */
   readonly why?: Services['why'];
   /** Left out, nothing needs somebody. */
@@ -208,6 +211,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     exports: createExportPlaces(),
     chargeStreams,
     totals: deps.totals,
+    webhooks: deps.webhooks,
     why: deps.why ?? knowsNothing,
     snapshot: deps.snapshot,
     matchRules: () => settings,

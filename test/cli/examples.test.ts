@@ -48,6 +48,7 @@ admin: { listen: "127.0.0.1:${portOf('admin')}" }
 receivers: [{ id: default, network: base-sepolia, pay_to_address: "${ADDRESS}", facilitators: [x402.org] }]
 routes: [{ route_pattern: "/reports/*", method: GET, amount: "0.10" }]
 discovery: {}
+webhooks: [{ id: books, url: "https://hooks.example.com/in", secret: whsec_${Buffer.alloc(32).toString('base64')} }]
 `;
 
 beforeAll(async () => {

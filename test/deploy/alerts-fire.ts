@@ -20,6 +20,7 @@ const TROUBLE: Readonly<Record<string, (series: Series) => string | undefined>> 
   TollgateNeverSynced: ({ name }) => (name === 'tollgate_sync_total' ? RISING : undefined),
   TollgateRoutesStale: () => '0x120',
   TollgateStoreAway: () => '0x120',
+  TollgateWebhooksWaiting: () => '7200x120',
   TollgatePaymentsImpossible: () => '0x120',
   TollgateFacilitatorSlow: slow,
   TollgateReplays: ({ labels }) => (labels['result'] === 'already_used' ? '0+600x120' : '0+1x120'),

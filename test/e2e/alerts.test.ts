@@ -52,6 +52,7 @@ const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
   TollgatePaymentsUnavailable: PROXY,
   TollgatePaymentsImpossible: EVERY,
   TollgateStoreAway: SHARED,
+  TollgateWebhooksWaiting: STORE,
   TollgateStoreVolumeFull: DISK,
   TollgateFacilitatorSlow: PROXY,
   TollgateSettlementUnknown: PROXY,
@@ -99,16 +100,21 @@ async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
   const store = `store: "sqlite:${files.folder}/NAME/tollgate.db", jwt: { secret: ${SECRET} }`;
   const keys = `api_keys: [{ name: a, key: ${KEY}, scopes: [sdk, ledger] }]`;
   const listens = `registry: { listen: 127.0.0.1:0, ${store}, ${keys} }`;
-  const allInOne = await start('all-in-one', [...pays, listens, routes, 'otlp: { sample: 0 }'], ['proxy', 'registry']);
-  const several = await start('several', [...pays, listens, routes, 'workers: 2'], ['proxy', 'registry']);
-  const registry = await start('registry', [listens, routes], ['registry']);
+  const hooks = `webhooks: [{ id: books, url: "https://hooks.invalid/in", secret: whsec_${Buffer.alloc(32).toString('base64')} }]`;
+  const allInOne = await start(
+    'all-in-one',
+    [...pays, listens, routes, hooks, 'otlp: { sample: 0 }'],
+    ['proxy', 'registry'],
+  );
+  const several = await start('several', [...pays, listens, routes, hooks, 'workers: 2'], ['proxy', 'registry']);
+  const registry = await start('registry', [listens, routes, hooks], ['registry']);
   const sync = `sync: { registry_url: ${registry.tollgate.url('registry')}, api_key: ${KEY}, poll_interval: 1s, snapshot_file: "${files.folder}/NAME.json" }`;
   const sidecar = await start('sidecar', [...pays, sync, `charges: { secrets: [${SECRET}] }`], ['proxy']);
   const own = `charges: { secrets: [${SECRET}], store: "sqlite:${files.folder}/own/charges.db" }`;
-  const storing = await start('storing', [...pays, sync, own], ['proxy']);
+  const storing = await start('storing', [...pays, sync, own, hooks], ['proxy']);
   const sharing = async (): Promise<Started> => {
     const postgres = listens.replace(/"sqlite:[^"]*"/, `"${await freshDatabase()}"`);
-    return start('shared', [postgres, routes], ['registry']);
+    return start('shared', [postgres, routes, hooks], ['registry']);
   };
   const shared = hasPostgres ? await sharing() : registry;
   return {

@@ -67,6 +67,12 @@ const SHARED = {
   store_waiting: ['gauge'],
 } as const;
 const SHARED_REGISTRY = { store_revision: ['gauge'] } as const;
+/** Of a process with endpoints that events are sent to. */
+const WEBHOOKS = {
+  webhook_deliveries_total: ['counter', 'webhook_id', 'result'],
+  webhook_waiting: ['gauge', 'webhook_id'],
+  webhook_oldest_seconds: ['gauge', 'webhook_id'],
+} as const;
 /** Of a process that traces requests. */
 const TRACING = { otlp_spans_total: ['counter', 'result'] } as const;
 /** Where several processes serve the proxy: workers-told.test.ts. */
@@ -82,6 +88,7 @@ const WITHOUT_SERIES = new Set([
   'facilitator_open',
   'would_charge_total',
   'observe_until_timestamp_seconds',
+  'webhook_deliveries_total',
 ]);
 
 /** What a process without a proxy listener has no use for. */
@@ -271,7 +278,16 @@ test('behaviour: config/README.md names every metric, and none that there is not
     .map((row) => row.split('|')[1] ?? '');
   const named = cells.flatMap((cell) => [...cell.matchAll(/`([a-z_]+)/g)].map(([, name = '']) => name));
   expect(named.toSorted()).toEqual(
-    Object.keys({ ...GATEWAY, ...REGISTRY, ...SYNC, ...SHARED, ...SHARED_REGISTRY, ...WORKERS, ...TRACING }).toSorted(),
+    Object.keys({
+      ...GATEWAY,
+      ...REGISTRY,
+      ...SYNC,
+      ...SHARED,
+      ...SHARED_REGISTRY,
+      ...WORKERS,
+      ...TRACING,
+      ...WEBHOOKS,
+    }).toSorted(),
   );
 });
 
@@ -285,10 +301,11 @@ describe('all-in-one', () => {
       `routes: [${routes.join(', ')}]`,
       `metrics: { max_routes: ${MAX_ROUTES} }`,
       'otlp: { sample: 0 }',
+      `webhooks: [{ id: books, url: "https://hooks.invalid/in", secret: whsec_${Buffer.alloc(32).toString('base64')} }]`,
     ]);
     await traffic(tollgate);
     const { text, families } = await scrape(tollgate);
-    const wanted = { ...GATEWAY, ...REGISTRY, ...TRACING };
+    const wanted = { ...GATEWAY, ...REGISTRY, ...TRACING, ...WEBHOOKS };
     expectContract(families, wanted, WITHOUT_SERIES);
     expect([...families.keys()].filter((name) => name.includes('_sync_'))).toEqual([]);
     expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());

@@ -26,6 +26,7 @@ import { explainWhy } from '../../src/compose/why.ts';
 import type { StoredLedger } from '../../src/registry/store/stored-ledger.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import type { SyncFile } from '../../src/registry/store/sqlite/disk.ts';
+import { createWebhooks, type WebhookEndpoint } from '../../src/registry/webhooks/webhooks.ts';
 import { openStore, type RoutesAndKeys } from '../../src/registry/store/sqlite/store.ts';
 import { createApiKey } from '../../src/registry/auth/api-keys.ts';
 import type { Scope } from '../../src/domain/scope.ts';
@@ -42,6 +43,11 @@ export const FEED = '/v1/protected-routes/routes';
 export const REGISTER = '/v1/protected-routes/routes/register';
 export const MATCH = '/v1/protected-routes/match';
 export const EVENTS = '/v1/protected-routes/events';
+
+/** An endpoint whose URL holds a secret. */
+export const WEBHOOKS: readonly WebhookEndpoint[] = [
+  { id: 'books', url: 'https://hooks.example.com/tollgate?token=hidden', events: ['*'] },
+];
 
 /** Routes as a configuration declares them, with its defaults. */
 export function declared(
@@ -155,12 +161,13 @@ export async function startRegistry(
   let snapshot: Snapshot | undefined;
   // As in one process: beside the routes, in the same file.
   const ledger = openLedger(file, { now: clock.now, log });
+  const webhooks = createWebhooks(ledger.store.webhooks, () => WEBHOOKS);
   const totals = createTotalsBook((options.sums ?? ledger.store).totals, {
     ...{ log, lost: () => undefined, hoursKeptMs: () => 90 * 24 * 3_600_000, countedUntil: () => undefined },
   });
   const registry: Registry = await createRegistry({
     store,
-    ...(options.withoutLedger ? {} : { ledger: options.reports ?? ledger, totals }),
+    ...(options.withoutLedger ? {} : { ledger: options.reports ?? ledger, totals, webhooks }),
     networks: NETWORKS,
     why: (id) =>
       explainWhy(id, {

@@ -64,6 +64,11 @@ const WHO: Readonly<Record<string, Who>> = {
   'POST /v1/receivers/{id}/check': 'dashboard',
   'GET /v1/sidecars': 'dashboard',
   'GET /v1/billing/attention': 'dashboard',
+  'GET /v1/webhooks': 'dashboard',
+  'GET /v1/webhooks/{id}/deliveries': 'dashboard',
+  'POST /v1/webhooks/{id}/test': 'dashboard',
+  'POST /v1/webhooks/{id}/enable': 'dashboard',
+  'POST /v1/webhooks/{id}/deliveries/{event_id}/retry': 'dashboard',
   'POST /v1/ledger/claims': 'ledger',
   'GET /v1/ledger/claims': 'ledger',
   'PATCH /v1/ledger/claims/{id}': 'ledger',
@@ -80,6 +85,9 @@ const WHO: Readonly<Record<string, Who>> = {
   'GET /v1/openapi.json': 'anyone',
   'GET /openapi.json': 'anyone',
 };
+
+/** An event that nobody has. */
+const EVENT = `evt_${'0'.repeat(32)}`;
 
 /** What a credential is good for; `reading` is `dashboard` without a change. */
 type Right = Exclude<Who, 'anyone'> | 'reading';
@@ -237,7 +245,7 @@ describe.each(PLACES)('$name', (place) => {
     const body = method === 'POST' || method === 'PATCH' ? (BODIES[name] ?? {}) : undefined;
     // HEAD where there is one, so that an event stream ends.
     const open = (headers: Ask['headers'] = {}): ReturnType<Kit['ask']> =>
-      ask(method === 'GET' ? 'HEAD' : method, path.replace('{id}', UNKNOWN), {
+      ask(method === 'GET' ? 'HEAD' : method, path.replace('{event_id}', EVENT).replace('{id}', UNKNOWN), {
         headers,
         body: body === undefined ? undefined : WRONG,
       });
@@ -260,7 +268,7 @@ describe.each(PLACES)('$name', (place) => {
         const { status, code, challenged } = refusal(credential, held, { auth, place });
         // Below /desk/downloads/ lie the links themselves, which are for GET.
         const ends = path === '/desk/downloads' ? [''] : ['', '/'];
-        for (const target of ends.map((end) => path.replace('{id}', routeId) + end)) {
+        for (const target of ends.map((end) => path.replace('{event_id}', EVENT).replace('{id}', routeId) + end)) {
           const reply = await ask(method, target, { headers, body });
           expect([reply.status, reply.json.code]).toEqual([status, code]);
           const challenge = challenged ? expect.stringMatching(/^Bearer realm="(dashboard|sdk)"/) : undefined;
@@ -312,7 +320,7 @@ describe('through a sidecar whose registry is away', () => {
         for (const [credential, held] of Object.entries(CREDENTIALS)) {
           const reply = await alone.ask(
             row.method === 'GET' ? 'HEAD' : row.method,
-            `${row.path.replace('{id}', UNKNOWN)}?path=/a&method=GET`,
+            `${row.path.replace('{event_id}', EVENT).replace('{id}', UNKNOWN)}?path=/a&method=GET`,
             {
               headers: (await held.headers()) ?? {},
               body: row.method === 'GET' ? undefined : {},

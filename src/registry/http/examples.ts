@@ -27,6 +27,7 @@ import type { ReceiverCheck, receiverList } from '../receivers/receiver-schemas.
 import type { sidecarList } from '../sidecars/sidecar-schemas.ts';
 import type { keyBody, keyList, KeyView, newKey } from '../keys/key-schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
+import type { deliveryList, enabledWebhook, sentEvent, webhookList } from '../webhooks/webhook-schemas.ts';
 import type { overviewBody, seriesBody, topRoutesBody, totalsBody } from '../totals/totals-schemas.ts';
 
 /** Example of a call. `answer` is the body of every answer that carries what was asked for. */
@@ -427,6 +428,51 @@ const HOUSE = {
   },
 } as const;
 
+const EVENT_ID = 'evt_0f8d2c9b7a6e4d5c8b1a2f3e4d5c6b7a';
+
+const WEBHOOKS = {
+  listWebhooks: {
+    description:
+      'Endpoints come from the configuration alone. `failing`: the last attempt failed; `disabled`: it answered 410, or for five days nothing of the kind 2xx, and nothing is sent.',
+    answer: {
+      data: [
+        {
+          ...{ id: 'books', host: 'hooks.example.com', events: ['charge.settled', 'charge.failed'], status: 'failing' },
+          ...{ since: AT, waiting: 2, oldest_waiting_at: AT, last_success_at: AT, last_error: 'it answered 500' },
+        },
+      ],
+    } satisfies z.input<typeof webhookList>,
+  },
+  listWebhookDeliveries: {
+    description:
+      'Taken events are kept for 7 days, those given up for 30, those that wait for a disabled endpoint for 7. An event of a charge waits until every earlier one of it was taken or given up.',
+    answer: {
+      data: [
+        {
+          ...{ event_id: EVENT_ID, type: 'charge.settled', subject: charge.id, created_at: AT, status: 'waiting' },
+          next_attempt_at: LATER,
+          attempts: [{ at: AT, status: 500, duration_ms: 41, body: 'out of memory' }],
+        },
+      ],
+      next_cursor: null,
+    } satisfies z.input<typeof deliveryList>,
+  },
+  testWebhook: {
+    description: 'An event of the type `test`, whatever types the endpoint wants. Deliveries say what became of it.',
+    answer: { event_id: EVENT_ID } satisfies z.input<typeof sentEvent>,
+  },
+  enableWebhook: {
+    description:
+      'All that waits is due at once, by a new schedule. An endpoint that is not disabled is left as it is but for that.',
+    answer: { id: 'books' } satisfies z.input<typeof enabledWebhook>,
+  },
+  retryWebhookDelivery: {
+    description:
+      'For an event that was given up, one that waits, or one that was taken and lost there. Its id stays the same.',
+    answer: { event_id: EVENT_ID } satisfies z.input<typeof sentEvent>,
+  },
+} as const;
+
 const ABOUT = {
   getHealth: {
     description: 'Says only that the process answers; whether it could take a payment is its admin listener’s to say.',
@@ -481,6 +527,7 @@ export const EXPLAINED: Readonly<Record<string, Example>> = {
   ...LEDGER,
   ...KEYS,
   ...HOUSE,
+  ...WEBHOOKS,
   ...TRYING,
   ...ATTENTION,
   ...AUDIT,

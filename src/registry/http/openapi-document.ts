@@ -33,6 +33,11 @@ const TAGS = [
   { name: 'audit', prefix: '/v1/audit', description: 'Who changed what, for people: with a JWT.' },
   { name: 'receivers', prefix: '/v1/receivers', description: 'Where money goes, for people: with a JWT.' },
   { name: 'sidecars', prefix: '/v1/sidecars', description: 'Sidecars of this registry, for people: with a JWT.' },
+  {
+    name: 'webhooks',
+    prefix: '/v1/webhooks',
+    description: 'Events on their way to other programs, for people: with a JWT.',
+  },
   { name: 'about', prefix: '/', description: 'What this registry is, for anyone.' },
 ] as const;
 

@@ -9,6 +9,7 @@ const DETAILS: Partial<Record<ProblemCode, string>> = {
   origin_refused: 'This request comes from another page than the desk.',
   scope_insufficient: 'A viewer may look and change nothing.',
   not_found: 'There is nothing with this id.',
+  webhook_unknown: 'The configuration of this registry has no webhook with this id.',
   too_many_keys: 'There are 200 live keys; revoke one first.',
   duplicate: 'A route with this method and pattern exists.',
   price_lowered: 'This would make a path cheaper that the dashboard prices.',

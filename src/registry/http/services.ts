@@ -19,6 +19,7 @@ import type { Registrations } from '../routes/registrations.ts';
 import type { Sidecars } from '../stream/sidecars.ts';
 import type { Streams } from '../stream/open-streams.ts';
 import type { TotalsBook } from '../totals/totals-book.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { ChargeStreams } from '../charges/charge-stream.ts';
 import type { ExportPlaces } from '../charges/export-places.ts';
@@ -49,6 +50,8 @@ export type Services = {
   readonly chargeStreams: ChargeStreams;
   /** Undefined if this registry keeps none: what needs them is 503. */
   readonly totals: TotalsBook | undefined;
+  /** Undefined if this registry has no endpoints that events are sent to. */
+  readonly webhooks: Webhooks | undefined;
   /** What became of a charge, a request or a transaction; compose says it. */
   readonly why: (id: string) => Promise<WhyReport>;
   /** The set that `match` is answered from: compose compiles it. */

@@ -287,8 +287,11 @@ export function toRowChange(change: Change, now: number): RowChange {
   };
 }
 
-/** A charge that is settling tells of itself once: when its end is unknown for the first time. */
+/**
+ * A charge that is settling tells of itself once: when its end is unknown for the first time. A claim may begin with settling.
+ */
 function eventOf(before: Charge, after: Charge): ChargeEventType | null {
+  if (before.state === 'released' && isUnsettled(after.state)) return 'charge.claimed';
   if (after.state === 'settling') return before.attempts === 0 && after.attempts > 0 ? 'charge.unknown' : null;
   return before.state === after.state ? null : `charge.${after.state}`;
 }

@@ -121,7 +121,7 @@ export function startSender(deps: SenderDeps): WebhookSender {
       }
       isAway = false;
       cancelEnd();
-      cancelEnd = schedule(SENDER_LEASE_MS - MARGIN_MS - (monotonic() - begun), breakOff);
+      cancelEnd = schedule(Math.max(0, SENDER_LEASE_MS - MARGIN_MS - (monotonic() - begun)), breakOff);
       for (const delivery of outcome.due) void send(delivery);
       again ||= outcome.more && !stopped;
     } while (again);

@@ -549,6 +549,21 @@ describe('live responses are what the document says', () => {
     }
   });
 
+  test('behaviour: answers about webhooks are what the document says', async () => {
+    const [HOOKS, HOOK] = ['/v1/webhooks', '/v1/webhooks/{id}'];
+    await dashboard('GET', HOOKS, HOOKS);
+    for (const id of ['books', 'nobody']) {
+      for (const action of ['test', 'enable']) await dashboard('POST', `${HOOK}/${action}`, `${HOOKS}/${id}/${action}`);
+      await dashboard('GET', `${HOOK}/deliveries`, `${HOOKS}/${id}/deliveries`);
+    }
+    await dashboard('GET', `${HOOK}/deliveries`, `${HOOKS}/books/deliveries?status=lost`);
+    const sent = await dashboard('POST', `${HOOK}/test`, `${HOOKS}/books/test`);
+    const { event_id: event } = JSON.parse(sent.body.toString()) as { event_id: string };
+    const RETRY = `${HOOK}/deliveries/{event_id}/retry`;
+    for (const id of [event, `evt_${'0'.repeat(32)}`])
+      await dashboard('POST', RETRY, `${HOOKS}/books/deliveries/${id}/retry`);
+  });
+
   test('behaviour: answers of the endpoints for anyone are what the document says', async () => {
     await check(row('GET', '/v1/health'), await kit.ask('GET', '/v1/health'));
     for (const path of ['/v1/health', '/openapi.json', '/v1/openapi.json'])
