@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import type { SyncConfig } from '../config/config.ts';
 import type { AttentionFinding } from '../domain/attention/attention.ts';
-import { judgeClock, judgeSync } from '../domain/attention/judgements.ts';
+import { judgeClock, judgeStore, judgeSync } from '../domain/attention/judgements.ts';
 import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
 import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
@@ -26,7 +26,7 @@ import type { NamedListener } from './part.ts';
 import { startPayments, startRails } from './payments.ts';
 import type { FrontPart } from './front.ts';
 import type { RegistryPart } from './registry.ts';
-import { ledgerFindings } from './ledger-findings.ts';
+import { ledgerFindings, unknownFindings } from './ledger-findings.ts';
 import { serveFront, type ServedProxyDeps } from './served-proxy.ts';
 import type { SidecarLedger } from './sidecar-ledger.ts';
 import { observeLoad, observeStore, observeStoreUp } from './store-metrics.ts';
@@ -163,6 +163,9 @@ function watchGateway(attention: Attention, { front, sync, own, clock }: Gateway
     });
   if (own === undefined) return;
   attention.add((isAsked) => ledgerFindings(own.readiness, isAsked));
+  const { reports, stats } = own;
+  if (reports !== undefined) attention.add(() => unknownFindings(reports));
+  if (stats !== undefined) attention.add(async () => judgeStore(await stats()));
   attention.add(() =>
     judgeClock(clock.now() - own.ledger.now(), own.reports === undefined ? 'the registry' : 'the database'),
   );

@@ -1,6 +1,7 @@
 // What needs somebody where charges are kept, whether here or elsewhere.
 import type { AttentionFinding } from '../domain/attention/attention.ts';
-import { judgeLedger } from '../domain/attention/judgements.ts';
+import { judgeLedger, judgeUnknown } from '../domain/attention/judgements.ts';
+import type { StoredLedger } from '../registry/store/stored-ledger.ts';
 import type { Readiness } from './readiness.ts';
 
 /** Asks what keeps charges only if somebody waits for it: that changes a row. */
@@ -8,4 +9,12 @@ export async function ledgerFindings(readiness: Readiness, isAsked: boolean): Pr
   if (!isAsked && readiness.isPossible()) return [];
   const { ok, detail } = await readiness.check.run();
   return judgeLedger(ok ? undefined : detail);
+}
+
+/** Settlements of unknown end, counted by an index of the few that are open. */
+export async function unknownFindings(
+  ledger: Pick<StoredLedger, 'alarms' | 'now'>,
+): Promise<readonly AttentionFinding[]> {
+  const { unknown } = await ledger.alarms();
+  return judgeUnknown(unknown.count, unknown.since === null ? 0 : ledger.now() - unknown.since);
 }

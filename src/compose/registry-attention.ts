@@ -5,7 +5,6 @@ import {
   judgeDifferences,
   judgeSilence,
   judgeStore,
-  judgeUnknown,
   judgeWebhook,
 } from '../domain/attention/judgements.ts';
 import type { Clock, Random } from '../host/clock.ts';
@@ -14,7 +13,7 @@ import { knownSidecars, type SidecarFacts } from '../registry/sidecars/known-sid
 import type { CommonSettings, Store } from '../registry/store/ports.ts';
 import type { StoredLedger } from '../registry/store/stored-ledger.ts';
 import type { Attention } from './attention.ts';
-import { ledgerFindings } from './ledger-findings.ts';
+import { ledgerFindings, unknownFindings } from './ledger-findings.ts';
 import type { Readiness } from './readiness.ts';
 
 type RegistryFacts = {
@@ -37,10 +36,7 @@ export function watchRegistry(attention: Attention, facts: RegistryFacts): void 
   const source = store.isShared ? `registry-${random(9).toString('base64url')}` : 'registry';
   attention.share((findings) => store.attention.publish(source, findings, ledger.now()));
   attention.add((isAsked) => ledgerFindings(readiness, isAsked));
-  attention.add(async () => {
-    const { unknown } = await ledger.alarms();
-    return judgeUnknown(unknown.count, unknown.since === null ? 0 : ledger.now() - unknown.since);
-  });
+  attention.add(() => unknownFindings(ledger));
   attention.add(async () => judgeStore(await store.stats()));
   attention.add(() => judgeDifferences(registry.differences().length, differing()));
   if (store.isShared) attention.add(() => judgeClock(clock.now() - ledger.now(), 'the database'));
@@ -61,6 +57,10 @@ function sidecarFindings(facts: SidecarFacts): readonly AttentionFinding[] {
     .flatMap(({ report, isSilent, lastSeenMs }) => {
       if (report === undefined) return [];
       if (isSilent) return judgeSilence(report.name, facts.nowMs - lastSeenMs);
-      return (report.attention ?? []).map((each) => ({ ...each, link: '' }));
+      return (report.attention ?? []).map((each) =>
+        each.subject === ''
+          ? { ...each, subject: report.name, detail: `${report.name}: ${each.detail}`, link: '' }
+          : { ...each, link: '' },
+      );
     });
 }

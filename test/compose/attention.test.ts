@@ -7,7 +7,14 @@ import { createAttention, type Attention } from '../../src/compose/attention.ts'
 import { watchRegistry } from '../../src/compose/registry-attention.ts';
 import { storeReadiness } from '../../src/compose/readiness.ts';
 import { finding, planAttention, type AttentionFinding } from '../../src/domain/attention/attention.ts';
-import { judgeFacilitator, judgeSync, LOW_BYTES, LOW_SHARE, STALE_MS } from '../../src/domain/attention/judgements.ts';
+import {
+  judgeClock,
+  judgeFacilitator,
+  judgeSync,
+  LOW_BYTES,
+  LOW_SHARE,
+  STALE_MS,
+} from '../../src/domain/attention/judgements.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { ledgerOf, type StoredLedger } from '../../src/registry/store/stored-ledger.ts';
@@ -164,14 +171,17 @@ describe.each(STORES)('what needs somebody: %s', (_name, open) => {
     expect(await told(one)).toEqual(['sync_stale edge-1', 'routes_held_back edge-1']);
     await report(2, status(judgeFacilitator('f.example.com', 'slow', true)));
     expect(await told(one)).toEqual(['facilitator_failing f.example.com']);
-    await report(3, status([]));
+    // What has no name of its own has the sidecar's, so that it is not taken for the registry's.
+    await report(3, status(judgeClock(-9_000, 'the registry')));
+    expect(await told(one)).toEqual(['clock_off edge-1']);
+    await report(4, status([]));
     expect(await told(one)).toEqual([]);
     if (one.store.isShared) return;
     offset += MINUTE + 1_000;
     expect(await told(one)).toEqual(['sidecar_silent edge-1']);
-    await report(4, status([]));
+    await report(5, status([]));
     expect(await told(one)).toEqual([]);
-    await report(5, status([], true));
+    await report(6, status([], true));
     offset += 2 * MINUTE;
     expect(await told(one)).toEqual([]);
   });

@@ -8,7 +8,7 @@ export const AUDIT_COLUMNS = [...['at', 'actor', 'via', 'kind', 'subject', 'was'
 
 const MOST_NAME = 200;
 /** Entries that one call of `prune` takes away at most, for each reason. */
-export const AUDIT_PRUNED = 2_000;
+export const AUDIT_PRUNED = 500;
 
 export type AuditValues = readonly (string | number | null)[];
 
