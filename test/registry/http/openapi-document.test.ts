@@ -629,8 +629,10 @@ describe('the origin of the registry', () => {
   };
 
   test('behaviour: the document names as its server the origin under which this registry is asked', async () => {
-    const own = [`localhost:${kit.port}`, `127.0.0.1:${kit.port}`, `LOCALHOST:${kit.port}`];
-    for (const host of own) expect(await serversAt(kit, { Host: host })).toEqual([`http://${host.toLowerCase()}`]);
+    expect(await serversAt(kit)).toEqual([`http://127.0.0.1:${kit.port}`]);
+    // Relative to where the document is: a linter has something to say about localhost.
+    for (const host of [`localhost:${kit.port}`, `LOCALHOST:${kit.port}`])
+      expect(await serversAt(kit, { Host: host })).toEqual(['/']);
   });
 
   test('attack: a document that is asked for under a made-up host names no server of that host', async () => {
