@@ -13,7 +13,7 @@ test('behaviour: the dashboard has its rows in order, and no panel lies over ano
   const rows = dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title);
   expect(rows).toEqual([
     ...['Revenue', 'Requests by outcome', 'Conversion', 'Latency', 'Facilitators', 'Ledger and store'],
-    ...['Routes and sync', 'Workers and processes'],
+    ...['Routes and sync', 'Webhooks', 'Workers and processes'],
   ]);
   const ids = dashboard.panels.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
