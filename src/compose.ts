@@ -4,6 +4,7 @@
 // here decides about a request.
 import { createAttention, type Attention } from './compose/attention.ts';
 import { createClosers } from './compose/closers.ts';
+import { observeCounters } from './compose/counter-metrics.ts';
 import { createDraining } from './compose/draining.ts';
 import { startGateway, type Gateway } from './compose/gateway.ts';
 import { INTERNAL, type NamedListener } from './compose/part.ts';
@@ -200,6 +201,7 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
       }),
     });
     closers.addFirst(registry.close);
+    observeCounters(metrics, registry.ledger.counters, () => settings.config);
     parts.registry = registry;
   }
   if (front !== undefined) {

@@ -121,7 +121,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'payment_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'peer_untrusted' | 'question_malformed' | 'target_not_canonical' | 'header_refused' | 'preflight_unanswerable' | 'upstream_failed' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'webhook_unknown' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
+    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'payment_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'plan_unanswerable' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'peer_untrusted' | 'question_malformed' | 'target_not_canonical' | 'header_refused' | 'preflight_unanswerable' | 'upstream_failed' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'webhook_unknown' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
     errors?: {
       pointer: string;
       detail: string;
@@ -1285,6 +1285,38 @@ export interface Operations {
     POST: {
       body: Schemas['LedgerRenewalRequest'];
       answer: Schemas['LedgerRenewals'];
+    };
+  };
+  '/v1/ledger/counters': {
+    /** Count requests by identity and window, or give counted ones back. Up to 100 changes, each atomic and durable, in their order. `identity` is a keyed digest. A change that is repeated under its `change_id` counts once. */
+    POST: {
+      body: {
+        changes: ({
+          kind: 'take';
+          scope: string;
+          window_start: number;
+          window_end: number;
+          identity: string;
+          change_id: string;
+          limit: number;
+          identities: number;
+          group: string | null;
+          group_identities: number;
+        } | {
+          kind: 'give_back';
+          scope: string;
+          window_start: number;
+          window_end: number;
+          identity: string;
+          change_id: string;
+        })[];
+      };
+      answer: {
+        results: {
+          kind: 'counted' | 'used_up' | 'full' | 'given_back';
+          used?: number;
+        }[];
+      };
     };
   };
   '/v1/ledger/totals': {

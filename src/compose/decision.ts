@@ -159,6 +159,7 @@ function assemble(
     sell: sellFor(config, front, {
       rules: { policy, caller: (req) => readCaller(req.rawHeaders, customerHeader) },
       offerFor: ({ route }) => offer(route),
+      ...{ paywall, seesResponses: false },
     }),
     placeOf: createClientSemaphores(front.limits.inFlightPerClient, trusts),
     admission: createAdmission(front.limits, trusts, clock.monotonic),

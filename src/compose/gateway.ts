@@ -7,6 +7,7 @@ import { judgeClock, judgeStore, judgeSync } from '../domain/attention/judgement
 import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
 import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
+import type { CounterChanger } from '../domain/selling/counter.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
 import type { CountDelivery } from '../gateway/totals/delivery.ts';
 import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
@@ -18,6 +19,7 @@ import type { WorkerPlan } from '../host/worker-count.ts';
 import type { StoredLedger } from '../registry/store/stored-ledger.ts';
 import type { Attention } from './attention.ts';
 import type { Closers } from './closers.ts';
+import { observeCounters } from './counter-metrics.ts';
 import { countForRegistry } from './counting.ts';
 import { createDiscoverySource, type DiscoverySource } from './discovery/discovery.ts';
 import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';
@@ -179,10 +181,11 @@ type PublishingParts = { readonly discovery: DiscoverySource; readonly publisher
 
 /** The ledger of this process and what counts its charges, whichever kind it is. */
 function booksOf(own: StoredLedger | SidecarLedger | undefined): Pick<SidecarLedger, 'reports'> & {
+  readonly counters: CounterChanger | undefined;
   readonly ledger: SidecarLedger['ledger'] | undefined;
 } {
-  if (own === undefined) return { ledger: undefined, reports: undefined };
-  return 'readiness' in own ? own : { ledger: own, reports: own };
+  if (own === undefined) return { ledger: undefined, reports: undefined, counters: undefined };
+  return 'readiness' in own ? own : { ledger: own, reports: own, counters: own.counters };
 }
 
 /** The proxy in this process. */
@@ -253,6 +256,7 @@ async function openSidecarLedger(
   if (own === undefined) return undefined;
   closers.addLast(own.close);
   if (own.stats !== undefined) observeStore(metrics, own.stats);
+  if (own.reports !== undefined) observeCounters(metrics, own.reports.counters, () => settings.config);
   if (own.load !== undefined) {
     observeStoreUp(metrics, own.readiness.check);
     observeLoad(metrics, own.load);

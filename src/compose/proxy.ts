@@ -141,6 +141,7 @@ function assemble(
   const sell = deps.sellFor(config, proxy, {
     rules: { policy, caller: (req) => readCaller(req.rawHeaders, customerHeader) },
     offerFor: ({ route }) => offer(route),
+    ...{ paywall, seesResponses: true },
   });
   const handler = createHandler({
     options: {

@@ -1,40 +1,174 @@
 // The part that sells by plans: what its ways to pass share for the life of a process, and the ways themselves, made anew
 // for each configuration.
 import type { Config, ProxyConfig } from '../config/config.ts';
+import type { CounterChanger } from '../domain/selling/counter.ts';
+import type { CustomerEntry } from '../domain/selling/customer.ts';
+import type { FreeRequests, SalesPlan } from '../domain/selling/plan.ts';
+import { readCaller } from '../gateway/caller.ts';
+import { clientGroup } from '../gateway/client-group.ts';
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
+import type { Paywall } from '../gateway/paywall.ts';
+import { createAsk } from '../gateway/selling/customers/ask.ts';
+import { createCustomers } from '../gateway/selling/customers/customers.ts';
+import { createKeyFiles } from '../gateway/selling/customers/key-files.ts';
+import { recogniseKeys } from '../gateway/selling/customers/keys.ts';
+import { recogniseNetworks } from '../gateway/selling/customers/networks.ts';
+import type { Recognise } from '../gateway/selling/customers/recognition.ts';
+import { recogniseTokens } from '../gateway/selling/customers/tokens.ts';
+import { createFreeRequests, type RequestSubject } from '../gateway/selling/free-requests.ts';
 import { createObservation } from '../gateway/selling/observation.ts';
+import { createRequestCounter } from '../gateway/selling/request-counter.ts';
 import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
 import { createSelling, type SellingDeps } from '../gateway/selling/selling.ts';
-import type { Sell } from '../gateway/selling/way-to-pass.ts';
+import { refuseAnonymous } from '../gateway/selling/anonymous.ts';
+import { refuseUnanswerable } from '../gateway/selling/unanswerable.ts';
+import type { AskedSale, PlannedRequest, Sell, WayToPass } from '../gateway/selling/way-to-pass.ts';
 import { createWouldCharge } from '../gateway/selling/would-charge.ts';
+import { createTrust } from '../gateway/trust.ts';
+import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
+import { createTokens } from '../host/identifiers.ts';
+import { createKeySet, type KeySet } from '../host/jwt/key-set.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
+import { createRateLimit } from '../host/rate-limit.ts';
 
 /** The proxy's own rules, as far as selling needs them. */
-export type ProxyRules = Pick<SellingDeps, 'rules' | 'offerFor'>;
+export type ProxyRules = Pick<SellingDeps, 'rules' | 'offerFor'> & {
+  readonly paywall: Pick<Paywall, 'perform'>;
+  /** Whether the upstream's responses pass here; false: what depends on one cannot be decided. */
+  readonly seesResponses: boolean;
+};
 
 /** Makes what sells under a configuration. */
 export type SellFor = (config: Config, proxy: ProxyConfig, rules: ProxyRules) => Sell;
 
+type SellingPart = { readonly sellFor: SellFor; readonly close: () => void };
+
 type SellingPartDeps = {
   readonly metrics: Metrics;
   readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
   /** Names a route in metrics. */
   readonly routeLabel: (id: string) => string;
+  /** Counters of the ledger; undefined: there is none, and nothing that has to be counted is free. */
+  readonly counters: CounterChanger | undefined;
 };
 
-export function startSelling({ metrics: all, log, routeLabel }: SellingPartDeps): SellFor {
-  const metrics = createSaleMetrics(all, routeLabel);
-  return ({ selling: { plans } }, { publicUrl, hosts, upstream }, { rules, offerFor }) => {
+/** Wrong credentials of one client in a minute that are looked at, and refusals of the upstream's own sign-in. */
+const REFUSED_A_MINUTE = 60;
+const ASKED_A_MINUTE = 10;
+/** Clients that are remembered. */
+const CLIENTS = 65_536;
+
+export function startSelling(deps: SellingPartDeps): SellingPart {
+  const { log, clock, random, counters } = deps;
+  const metrics = createSaleMetrics(deps.metrics, deps.routeLabel);
+  const keyFiles = createKeyFiles(systemSchedule, log);
+  const keySets = new Map<string, KeySet>();
+  const keySet = (url: string): KeySet => {
+    const known = keySets.get(url) ?? createKeySet(url, clock, globalThis.fetch);
+    keySets.set(url, known);
+    return known;
+  };
+  const limitOf = (perMinute: number): ReturnType<typeof createRateLimit> =>
+    createRateLimit({ perMinute, burst: perMinute, keys: CLIENTS }, clock.monotonic);
+  const [refusals, asks] = [limitOf(REFUSED_A_MINUTE), limitOf(ASKED_A_MINUTE)];
+  const newId = createTokens(random, 16, 'base64url');
+
+  const sellFor: SellFor = (config, proxy, { rules, offerFor, paywall, seesResponses }) => {
+    const { plans, customers } = config.selling;
+    const { publicUrl, hosts, upstream } = proxy;
     const own = ownAuthorities({ publicUrl, hosts, upstream: new URL(upstream.origin) });
-    const wouldCharge = createWouldCharge(own);
-    const observe = createObservation({ offerFor, wouldCharge, metrics, log });
-    return createSelling({
-      ...{ plans, rules, offerFor },
-      waysOf: (plan) => ({
-        beforePayment: plan.observe === undefined ? [] : [observe],
-        afterPayment: [],
-      }),
+    const judge = createWouldCharge(own);
+    const trusts = createTrust(proxy.trustedProxies);
+    const clientOf = ({ req }: PlannedRequest): string => clientGroup(req, trusts);
+    const counter = createRequestCounter(config.charges.secrets[0] ?? '', {
+      ...{ store: counters, newId, schedule: systemSchedule, log },
     });
+    const wouldCharge = ({ sale, request }: AskedSale, head: Parameters<typeof judge>[2]): boolean =>
+      judge(offerFor(sale, request), request.method, head);
+    const isOver = (request: PlannedRequest): boolean => {
+      const client = clientOf(request);
+      if (refusals.takeMs(client) > 0) return true;
+      refusals.giveBack(client);
+      return false;
+    };
+    const recogniseBy = ({ id, header, proof }: CustomerEntry): Recognise | undefined => {
+      switch (proof.kind) {
+        case 'keys':
+          return recogniseKeys(header, id, keyFiles.open(proof.file));
+        case 'jwt':
+          return recogniseTokens(header, id, proof, { keySet, clock, isOver });
+        case 'networks':
+          return recogniseNetworks(proof.cidrs, id, trusts);
+        case 'ask':
+          return undefined;
+        default:
+          return proof satisfies never;
+      }
+    };
+    const customersBy = (entry: CustomerEntry): WayToPass => {
+      const recognise = recogniseBy(entry);
+      if (recognise === undefined) {
+        const statuses = entry.proof.kind === 'ask' ? entry.proof.statuses : [];
+        const answer = answerWith(paywall);
+        return createAsk(entry, statuses, { refusals: asks, clientOf, metrics, answer });
+      }
+      const refused = ({ request }: AskedSale): void => void refusals.takeMs(clientOf(request));
+      return createCustomers(entry, { recognise, counter, wouldCharge, metrics, refused });
+    };
+    const ways = new Map([...customers.values()].map((entry) => [entry.id, customersBy(entry)]));
+    const observe = createObservation({ offerFor, wouldCharge: judge, metrics, log });
+    const subjectOf = subjectBy(clientOf, proxy.customerHeader.toLowerCase());
+    const waysOf = (plan: SalesPlan): ReturnType<SellingDeps['waysOf']> => ({
+      beforePayment: [
+        ...(seesResponses || !hasAsk(plan, config.selling) ? [] : [refuseUnanswerable]),
+        ...(plan.observe === undefined ? [] : [observe]),
+        ...askingLast(plan.customers, config.selling).flatMap((id) => ways.get(id) ?? []),
+        refuseAnonymous(proxy.customerHeader.toLowerCase()),
+      ],
+      afterPayment:
+        plan.free === undefined ? [] : [createFreeRequests(plan.free, { counter, subjectOf, wouldCharge, metrics })],
+    });
+    return createSelling({ plans, rules, offerFor, waysOf });
+  };
+  return { sellFor, close: keyFiles.close };
+}
+
+function hasAsk({ customers: ids }: SalesPlan, { customers }: Config['selling']): boolean {
+  return ids.some((id) => customers.get(id)?.proof.kind === 'ask');
+}
+
+/** Entries that the upstream decides about come after those that are known here: it need not be asked about these. */
+function askingLast(ids: readonly string[], { customers }: Config['selling']): readonly string[] {
+  const asks = (id: string): boolean => customers.get(id)?.proof.kind === 'ask';
+  return [...ids.filter((id) => !asks(id)), ...ids.filter(asks)];
+}
+
+/** Answers what no way lets pass; no payment is presented, so nothing is waited for. */
+function answerWith(paywall: ProxyRules['paywall']): Parameters<typeof createAsk>[2]['answer'] {
+  return ({ verdict }, request) => {
+    const outcome = paywall.perform(verdict, request);
+    if (outcome instanceof Promise || outcome.kind !== 'response')
+      throw new Error('a request without a payment was not answered at once');
+    return outcome.response;
+  };
+}
+
+/** Finds whose a request is. An IPv6 network of 64 bits belongs to one of 48. */
+function subjectBy(
+  clientOf: (request: PlannedRequest) => string,
+  customerHeader: string,
+): (by: FreeRequests['by'], request: PlannedRequest) => RequestSubject | undefined {
+  return (by, request) => {
+    if (by === 'customer') {
+      const caller = request.customerTrusted ? readCaller(request.req.rawHeaders, customerHeader) : undefined;
+      if (caller === undefined || 'code' in caller || caller.customerId === undefined) return undefined;
+      return { subject: caller.customerId, group: undefined };
+    }
+    const subject = clientOf(request);
+    if (subject === '') return undefined;
+    return { subject, group: subject.includes(':') ? subject.split(':', 3).join(':') : undefined };
   };
 }

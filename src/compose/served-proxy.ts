@@ -3,6 +3,7 @@
 import type { AttentionFinding } from '../domain/attention/attention.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
+import type { CounterChanger } from '../domain/selling/counter.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
 import type { PublicationInForce } from '../gateway/public-documents.ts';
@@ -30,6 +31,8 @@ type ChargeBooks = {
   readonly ledger: Ledger | undefined;
   /** Reports; undefined if the ledger is in another process. */
   readonly reports: ChargeReports | undefined;
+  /** Counters beside the charges; undefined if nothing can keep them. */
+  readonly counters: CounterChanger | undefined;
   /** Says that another process looks after charges without an end. */
   readonly takesOnly?: boolean;
 };
@@ -72,7 +75,7 @@ type ServedProxy = {
 };
 
 export async function serveFront(
-  { ledger, reports, takesOnly = false }: ChargeBooks,
+  { ledger, reports, counters, takesOnly = false }: ChargeBooks,
   { listed, published }: Publicity,
   deps: ServedProxyDeps,
 ): Promise<ServedProxy> {
@@ -91,7 +94,8 @@ export async function serveFront(
   const stopWatching = rails.watch(() => settings.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
   closers.addFirst(async () => stopWatching());
   const payFor = payments && tracePaying(payments.payFor, tracing);
-  const sellFor = startSelling({ metrics, log, routeLabel });
+  const { sellFor, close: stopSelling } = startSelling({ metrics, log, clock, random, routeLabel, counters });
+  closers.addFirst(async () => stopSelling());
   const { config } = settings;
   const common = { current, telemetry, rails, sellFor, log, clock, random };
   const proxy =

@@ -1,6 +1,7 @@
 // Opens the ledger of a sidecar: a store of its own if the configuration names one, else its registry's ledger over
 // HTTP. A registry that has none answers so, and then no payment is taken.
 import type { Config } from '../config/config.ts';
+import type { CounterChanger } from '../domain/selling/counter.ts';
 import { createLedger, type Ledger } from '../domain/payment/ledger.ts';
 import { SPELLING } from '../gateway/rails/rails.ts';
 import { createRemoteCharges } from '../gateway/ledger/remote-ledger.ts';
@@ -23,6 +24,7 @@ export type SidecarLedger = {
   readonly ledger: Ledger;
   /** Reports; undefined if the ledger is elsewhere. */
   readonly reports: StoredLedger | undefined;
+  readonly counters: CounterChanger;
   readonly readiness: Readiness;
   /** Reads the size of its own store; undefined if the ledger is elsewhere. */
   readonly stats: StorePlace['stats'] | undefined;
@@ -74,7 +76,15 @@ export async function ledgerOfSidecar(
       await closeWebhooks();
       await ledger.close();
     };
-    return { ledger, reports: ledger, readiness, stats: place.stats, load: store.load, close };
+    return {
+      ledger,
+      reports: ledger,
+      counters: ledger.counters,
+      readiness,
+      stats: place.stats,
+      load: store.load,
+      close,
+    };
   }
   if (sync === undefined) return undefined;
   const { registryUrl, apiKey } = sync;
@@ -86,6 +96,7 @@ export async function ledgerOfSidecar(
   return {
     ledger: createLedger(store, SPELLING),
     reports: undefined,
+    counters: store.counters,
     readiness,
     stats: undefined,
     load: undefined,

@@ -35,6 +35,7 @@ export function combinationIssues(raw: RawSection, networks: Networks, nowMs: nu
     ...methodIssues(raw),
     ...payableIssues(raw, networks),
     ...repeated(raw, ['selling', 'plans'], 'id', 'is the id of an earlier plan; every plan needs its own'),
+    ...repeated(raw, ['selling', 'customers'], 'id', 'is the id of an earlier entry; every entry needs its own'),
     ...sellingIssues(raw, nowMs),
     ...storeIssues(raw),
     ...workerIssues(raw),

@@ -6,11 +6,6 @@ import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 const LATER: readonly { readonly path: Path; readonly advice: string }[] = [
   { path: ['assertion'], advice: 'take it out; the upstream is told by Tollgate-Access and its like' },
   { path: ['selling', 'public_keys_listen'], advice: 'take it out; nothing is signed for the upstream' },
-  { path: ['selling', 'customers'], advice: 'take it out; everybody pays' },
-  ...['customers', 'free'].map((key) => ({
-    path: ['selling', 'plans', '*', key],
-    advice: 'take it out; everybody pays from the first request on',
-  })),
   { path: ['selling', 'plans', '*', 'price'], advice: 'take it out; a request costs what its route says' },
   { path: ['selling', 'plans', '*', 'meter'], advice: 'take it out; a request costs what its route says' },
   ...['passes', 'single', 'wallet', 'cookie'].map((key) => ({

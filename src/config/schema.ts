@@ -78,7 +78,7 @@ export function createConfigSchema(folder: string) {
       z.array(configRouteSchema.transform((route) => ({ ...route, source: 'config' as const }))).default([]),
       'Routes that this file declares. A registry may have more.',
     ),
-    selling: key('selling', sellingSection.optional(), 'How routes are sold besides their price.'),
+    selling: key('selling', sellingSection(folder).optional(), 'How routes are sold besides their price.'),
     page: key('page', pageSection(folder).prefault({}), 'The page that a browser shows for a paid URL.'),
     x402: key(
       'x402',

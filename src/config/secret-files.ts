@@ -12,6 +12,8 @@ const PLACES: readonly SecretPlace[] = [
   { section: ['registry', 'jwt'], key: 'public_key' },
   { section: ['registry', 'api_keys', '*'], key: 'key' },
   { section: ['registry', 'desk', 'oidc'], key: 'client_secret' },
+  { section: ['selling', 'customers', '*', 'jwt'], key: 'secret' },
+  { section: ['selling', 'customers', '*', 'jwt'], key: 'public_key' },
   { section: ['charges'], key: 'secrets', lines: true },
   { section: ['sync'], key: 'api_key' },
   { section: ['webhooks', '*'], key: 'secret', lines: true },

@@ -3,11 +3,15 @@
 import { z } from 'zod';
 import { plansOf, type SalesPlan, type Plans } from '../domain/selling/plan.ts';
 import { suggest } from '../domain/suggest.ts';
-import { choice, identifier, text } from './fields.ts';
+import { WINDOW_LENGTHS } from '../domain/selling/window.ts';
+import type { CustomerEntries } from '../domain/selling/customer.ts';
+import { customerIssues, customerSection, toCustomer } from './customers.ts';
+import { choice, count, identifier, text } from './fields.ts';
 import { key, section } from './keys.ts';
 import { isMap, valueAt, type Issue } from './problems.ts';
 
 const MOST_PLANS = 64;
+const MOST_CUSTOMERS = 64;
 /** Longest dry run that may lie ahead. */
 const LONGEST_OBSERVATION_DAYS = 92;
 const DAY_MS = 86_400_000;
@@ -20,6 +24,21 @@ const observe = section({
     'untilMs',
     text(TIME, isTime).transform((value) => Date.parse(value)),
     `The end of the dry run, at most ${LONGEST_OBSERVATION_DAYS} days ahead. From then on the plan charges.`,
+  ),
+});
+
+const free = section({
+  requests: key('requests', count(1, 1_000_000_000), 'Requests of one identity in the window that cost nothing.'),
+  window: key('window', choice(WINDOW_LENGTHS), 'The window, in UTC.'),
+  by: key(
+    'by',
+    choice(['address', 'customer']).default('address'),
+    'Whose requests they are: those of an address (IPv6: of a /64), or of the id in a trusted `customer_header`.',
+  ),
+  identities: key(
+    'identities',
+    count(1, 10_000_000).default(100_000),
+    'Most identities that have free requests in one window; further ones pay.',
   ),
 });
 
@@ -39,38 +58,56 @@ const plan = section({
     choice(['inherit', 'auto', 'before_response', 'before_forward']).default('inherit'),
     'When the money moves, in place of the `settle` of the receiver. `inherit`: as the receiver says.',
   ),
-});
-
-export const sellingSection = section({
-  plans: key(
-    'plans',
-    z.array(plan).max(MOST_PLANS, `holds more than ${MOST_PLANS} plans; take some out`).default([]),
-    `How routes are sold besides their price: up to ${MOST_PLANS} plans. A route's \`plan_id\` names one.`,
+  customers: key(
+    'customers',
+    z.array(text('the id of an entry of `selling.customers`')).default([]),
+    'Who passes without paying: ids of `selling.customers`.',
   ),
+  free: key('free', free.optional(), 'Free requests. Left out: none.'),
 });
 
-type SellingSection = z.output<typeof sellingSection>;
+export function sellingSection(folder: string) {
+  return section({
+    plans: key(
+      'plans',
+      z.array(plan).max(MOST_PLANS, `holds more than ${MOST_PLANS} plans; take some out`).default([]),
+      `How routes are sold besides their price: up to ${MOST_PLANS} plans. A route's \`plan_id\` names one.`,
+    ),
+    customers: key(
+      'customers',
+      z.array(customerSection(folder)).max(MOST_CUSTOMERS, `holds more than ${MOST_CUSTOMERS} entries`).default([]),
+      'Who need not pay. An entry has exactly one of `keys_file`, `jwt`, `networks` and `ask`.',
+    ),
+  });
+}
+
+type SellingSection = z.output<ReturnType<typeof sellingSection>>;
 
 /** What is sold by plans, as the rest of the program sees it. */
 export type SellingConfig = {
   readonly plans: Plans;
+  readonly customers: CustomerEntries;
   /** Whether the configuration says anything about it. */
   readonly isConfigured: boolean;
 };
 
 export function toSelling(given: SellingSection | undefined): SellingConfig {
-  return { plans: plansOf((given?.plans ?? []).map(toPlan)), isConfigured: given !== undefined };
+  return {
+    plans: plansOf((given?.plans ?? []).map(toPlan)),
+    customers: new Map((given?.customers ?? []).map((entry) => [entry.id, toCustomer(entry)])),
+    isConfigured: given !== undefined,
+  };
 }
 
-function toPlan({ id, observe, settle }: SellingSection['plans'][number]): SalesPlan {
-  return { id, observe, settle: settle === 'inherit' ? undefined : settle, customers: [], free: undefined };
+function toPlan({ settle, ...plan }: SellingSection['plans'][number]): SalesPlan {
+  return { ...plan, settle: settle === 'inherit' ? undefined : settle };
 }
 
 type RawSection = Readonly<Record<string, unknown>>;
 
 /** Complaints that need more than one key, or the time; `raw` may be wrong in any way. */
 export function sellingIssues(raw: RawSection, nowMs: number): Issue[] {
-  return [...observationIssues(raw, nowMs), ...planIdIssues(raw)];
+  return [...observationIssues(raw, nowMs), ...planIdIssues(raw), ...entryIssues(raw), ...freeIssues(raw)];
 }
 
 function observationIssues(raw: RawSection, nowMs: number): Issue[] {
@@ -106,4 +143,36 @@ function planIdIssues(raw: RawSection): Issue[] {
 function plansIn(raw: RawSection): readonly unknown[] {
   const plans = valueAt(raw, ['selling', 'plans']);
   return Array.isArray(plans) ? plans : [];
+}
+
+/** Entries that are wrong as a whole, and plans that name an entry that is not there. */
+function entryIssues(raw: RawSection): Issue[] {
+  const given = valueAt(raw, ['selling', 'customers']);
+  const entries: readonly unknown[] = Array.isArray(given) ? given : [];
+  const ids = entries.map((entry) => valueAt(entry, ['id']));
+  const known = ids.filter((id) => typeof id === 'string');
+  const issues = entries.flatMap((entry, index) => customerIssues(entry, ['selling', 'customers', index]));
+  if (known.length < ids.length) return issues;
+  const named = plansIn(raw).flatMap((each, index): Issue[] => {
+    const customers = valueAt(each, ['customers']);
+    return (Array.isArray(customers) ? customers : []).flatMap((id: unknown, at): Issue[] => {
+      if (typeof id !== 'string' || known.includes(id)) return [];
+      const meant = suggest(id, known);
+      const advice = meant === undefined ? 'write the id of one of `selling.customers`' : `did you mean ${meant}?`;
+      return [{ path: ['selling', 'plans', index, 'customers', at], message: `names nobody; ${advice}` }];
+    });
+  });
+  return [...issues, ...named];
+}
+
+/** A customer id that a client may make up would give everybody as many free requests as they like. */
+function freeIssues(raw: RawSection): Issue[] {
+  const trusted = valueAt(raw, ['proxy', 'customer_header_trusted']);
+  if (!isMap(raw['proxy']) || trusted === true || trusted === 'true') return [];
+  return plansIn(raw).flatMap((each, index): Issue[] => {
+    if (valueAt(each, ['free', 'by']) !== 'customer') return [];
+    const message =
+      'is customer, but proxy.customer_header_trusted is not true: clients would make up as many customers as they like; write address';
+    return [{ path: ['selling', 'plans', index, 'free', 'by'], message }];
+  });
 }

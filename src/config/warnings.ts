@@ -73,6 +73,18 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
   if (config.discovery !== undefined && front === undefined)
     warnings.push('discovery does nothing here: a registry alone takes no payments; write it where the proxy is');
   warnings.push(...otlpWarnings(config));
+  const { plans, customers } = config.selling;
+  for (const plan of plans.byId.values()) {
+    const asks = plan.customers.some((id) => customers.get(id)?.proof.kind === 'ask');
+    if (config.decision !== undefined && asks)
+      warnings.push(
+        `the plan ${plan.id} asks the API who a customer is, which a decision listener cannot: its routes are answered 503 plan_unanswerable there`,
+      );
+    if (proxy !== undefined && plan.free?.by === 'address' && proxy.trustedProxies.length === 0)
+      warnings.push(
+        `the plan ${plan.id} counts free requests by address, and proxy.trusted_proxies names nobody: behind a proxy or load balancer all clients are one address`,
+      );
+  }
   const { sync } = config;
   if (sync && !isSafeUrl(sync.registryUrl)) {
     warnings.push(

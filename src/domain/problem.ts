@@ -29,6 +29,7 @@ export const PROBLEMS = {
   settlement_unknown: { status: 503, title: 'Settlement outcome unknown', fault: 'tollgate' },
   ledger_unavailable: { status: 503, title: 'Ledger unavailable', fault: 'tollgate' },
   plan_unknown: { status: 503, title: 'Plan unknown', fault: 'tollgate' },
+  plan_unanswerable: { status: 503, title: 'Plan unanswerable here', fault: 'tollgate' },
   customers_unavailable: { status: 503, title: 'Customers cannot be told', fault: 'tollgate' },
   routes_absent: { status: 503, title: 'Routes not loaded yet', fault: 'tollgate' },
   too_many_requests_in_flight: { status: 503, title: 'Too many requests in flight', fault: 'tollgate' },

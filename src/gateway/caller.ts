@@ -42,3 +42,13 @@ export function readCaller(rawHeaders: readonly string[], customerHeader: string
   }
   return { customerId, credential };
 }
+
+/** The values of a header, in the order in which they came: a repeated one must never be taken for one. */
+export function headerValues(rawHeaders: readonly string[], name: string): readonly string[] {
+  const values: string[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const given = rawHeaders[i] ?? '';
+    if (given.length === name.length && given.toLowerCase() === name) values.push(rawHeaders[i + 1] ?? '');
+  }
+  return values;
+}

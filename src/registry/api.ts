@@ -49,6 +49,8 @@ import {
 import { finishOidc, oidcCallbackQuery, oidcStartQuery, startOidc } from './desk/oidc/oidc-endpoints.ts';
 import { endpoint, JSON_TYPE, MERGE_PATCH_TYPE, type Endpoint } from './http/endpoint.ts';
 import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES, renewLeases } from './charges/ledger-endpoints.ts';
+import { counterChangesWire, counterResultsWire } from '../domain/selling/counter-wire.ts';
+import { changeCounters } from './charges/counter-endpoint.ts';
 import { ROUTES_PATH } from './routes/route-responses.ts';
 import {
   changeList,
@@ -674,6 +676,21 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: "Those that still are the caller's", schema: renewedWire } },
     problems: ['ledger_unavailable'],
     handler: renewLeases,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/ledger/counters',
+    id: 'changeCounters',
+    summary: 'Count requests by identity and window, or give counted ones back',
+    auth: LEDGER,
+    params: nothing,
+    query: nothing,
+    body: counterChangesWire,
+    mediaTypes: [JSON_TYPE],
+    bodyLimit: LEDGER_BODY_BYTES,
+    responses: { 200: { description: 'A result for each change', schema: counterResultsWire } },
+    problems: ['ledger_unavailable'],
+    handler: changeCounters,
   }),
   endpoint({
     method: 'POST',

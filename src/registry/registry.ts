@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { MatchRules } from '../domain/explanation.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
+import type { CounterChanger } from '../domain/selling/counter.ts';
 import type { Receiver } from '../domain/payment/offer.ts';
 import type { RouteSet, Snapshot } from '../domain/routing/snapshot.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
@@ -21,7 +22,7 @@ import type { NamedNetworks } from './charges/charge-view.ts';
 import { createRefusedSignIns } from './audit/refused-sign-ins.ts';
 import { createKeyUses } from './auth/key-uses.ts';
 import { createFeed } from './stream/feed.ts';
-import type { FetchKeys } from './auth/key-set.ts';
+import type { FetchKeys } from '../host/jwt/key-set.ts';
 import { findLowered } from './routes/price-guard.ts';
 import { writeDocuments } from './http/openapi-document.ts';
 import { createRegistrations } from './routes/registrations.ts';
@@ -84,7 +85,7 @@ export const REGISTRY_LIMITS: RegistryLimits = {
 export type RegistryDeps = {
   readonly store: Pick<Store, 'routes' | 'apiKeys'> & Partial<Pick<Store, 'isShared' | 'desk' | 'audit'>>;
   /** Charges of this registry's proxies; without one the endpoints about charges are 503. Its opener closes it. */
-  readonly ledger?: Ledger & ChargeReports;
+  readonly ledger?: Ledger & ChargeReports & { readonly counters?: CounterChanger };
   /** Networks that are known by name; none if left out. */
   readonly networks?: NamedNetworks;
   /** Sums beside the charges; without them the endpoints about sums are 503. */
@@ -206,7 +207,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       monotonic: clock.monotonic,
       schedule: systemSchedule,
     }),
-    ledger: deps.ledger,
+    ...{ ledger: deps.ledger, counters: deps.ledger?.counters },
     networks,
     exports: createExportPlaces(),
     chargeStreams,

@@ -2,6 +2,7 @@
 // The endpoints are those of a registry for its sidecars, with the same schemas; asked with one key, counted nowhere.
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CounterChanger } from '../domain/selling/counter.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import { problem } from '../domain/problem.ts';
 import type { RouteSet } from '../domain/routing/snapshot.ts';
@@ -42,7 +43,7 @@ type WorkerApi = {
 type WorkerApiOptions = {
   readonly routes: RoutesInForce;
   /** Ledger; undefined: the workers have another one. */
-  readonly ledger: Ledger | undefined;
+  readonly ledger: (Ledger & { readonly counters?: CounterChanger }) | undefined;
   readonly key: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -50,7 +51,7 @@ type WorkerApiOptions = {
 };
 
 const ENDPOINTS: ReadonlySet<string> = new Set([
-  ...['getRouteSet', 'streamEvents', 'claimPayment', 'advanceClaim', 'renewLeases', 'findClaims'],
+  ...['getRouteSet', 'streamEvents', 'claimPayment', 'advanceClaim', 'renewLeases', 'findClaims', 'changeCounters'],
 ]);
 const HEARTBEAT_MS = 15_000;
 const STREAM_BUFFER = 16 * 1024 * 1024;
@@ -91,7 +92,7 @@ export function createWorkerApi({ routes, ledger, key, clock, random, log }: Wor
   });
   return {
     // The rows that are served ask for nothing else.
-    handle: createRouter(api, { ...services, ledger, clock, log } as unknown as Services, {
+    handle: createRouter(api, { ...services, ledger, counters: ledger?.counters, clock, log } as unknown as Services, {
       authenticate: async (_auth, req) =>
         isWorker(req) ? PRINCIPAL : problem('credentials_invalid', 'This socket is for the workers of this process.'),
       corsOrigins: () => [],

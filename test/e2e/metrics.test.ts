@@ -35,6 +35,9 @@ const GATEWAY = {
   settling_overdue_seconds: ['gauge'],
   would_charge_total: ['counter', 'route_id', 'currency'],
   observe_until_timestamp_seconds: ['gauge', 'plan'],
+  customers_total: ['counter', 'customers', 'result'],
+  free_requests_total: ['counter', 'plan'],
+  free_identities: ['gauge', 'plan'],
   routes: ['gauge', 'status'],
   route_info: ['gauge', 'route_id', 'route_pattern', 'method', 'amount', 'currency'],
   match_cache_requests_total: ['counter', 'result'],
@@ -89,6 +92,7 @@ const WITHOUT_SERIES = new Set([
   'would_charge_total',
   'observe_until_timestamp_seconds',
   'webhook_deliveries_total',
+  ...['customers_total', 'free_requests_total', 'free_identities'],
 ]);
 
 /** What a process without a proxy listener has no use for. */
@@ -96,7 +100,7 @@ const PROXY_ONLY: ReadonlySet<string> = new Set([
   ...['requests_total', 'request_duration_seconds', 'overhead_duration_seconds', 'upstream_duration_seconds'],
   ...['requests_in_flight', 'payments_total', 'revenue_total', 'facilitator_duration_seconds', 'facilitator_open'],
   ...['routes', 'route_info', 'match_cache_requests_total'],
-  ...['would_charge_total', 'observe_until_timestamp_seconds'],
+  ...['would_charge_total', 'observe_until_timestamp_seconds', 'customers_total', 'free_requests_total'],
 ]);
 
 type Wanted = Readonly<Record<string, readonly [string, ...string[]]>>;

@@ -72,6 +72,7 @@ const WHO: Readonly<Record<string, Who>> = {
   'POST /v1/ledger/claims': 'ledger',
   'GET /v1/ledger/claims': 'ledger',
   'PATCH /v1/ledger/claims/{id}': 'ledger',
+  'POST /v1/ledger/counters': 'ledger',
   'POST /v1/ledger/renewals': 'ledger',
   'POST /v1/ledger/totals': 'ledger',
   'GET /desk/session': 'session',

@@ -106,7 +106,7 @@ export async function startPlans(
     ...{ upstream, lines, now, facilitated: calls },
     ask: (target, ask) => send('proxy', target, ask),
     pay: async (target, ask = {}) => {
-      const asked = await send('proxy', target, { ...ask, headers: {} });
+      const asked = await send('proxy', target, ask);
       const terms = readTerms(String(asked.headers['payment-required']));
       const payment = makeUpPayment(terms, now());
       return send('proxy', target, { ...ask, headers: { ...ask.headers, 'payment-signature': payment } });

@@ -19,6 +19,7 @@ import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import { leavesToOwner } from '../../src/domain/payment/transition.ts';
+import { createMemoryCounters } from './memory-counters.ts';
 import {
   createLedger,
   samePayment,
@@ -30,7 +31,7 @@ import {
 
 export type MemoryCharges = ChargeStore &
   ChargeReports &
-  Pick<ChargesStore, 'endRun'> & { readonly all: () => readonly Charge[] };
+  Pick<ChargesStore, 'endRun' | 'counters'> & { readonly all: () => readonly Charge[] };
 export type MemoryLedger = Ledger & ChargeReports & Pick<MemoryCharges, 'all'> & { readonly store: MemoryCharges };
 
 /** `rules` decide; the simulation plants faults there. */
@@ -105,6 +106,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         .filter(({ charge }) => isOpen(charge) && dueAt(charge) <= now())
         .sort((a, b) => dueAt(a.charge) - dueAt(b.charge))
         .slice(0, limit),
+    counters: createMemoryCounters(),
     endRun: async (run) => {
       for (const { charge, version } of charges.values())
         if (charge.owner !== null && isOfRun(charge.owner, run) && charge.leaseUntil > now())

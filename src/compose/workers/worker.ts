@@ -1,6 +1,7 @@
 // A worker: the proxy alone, composed from what its primary handed over. Routes come from the primary as to a sidecar from its
 // registry, charges go to the primary, to the shared store, or to the registry that keeps them.
 import type { Config } from '../../config/config.ts';
+import type { CounterChanger } from '../../domain/selling/counter.ts';
 import { createLedger, type Ledger } from '../../domain/payment/ledger.ts';
 import { SPELLING } from '../../gateway/rails/rails.ts';
 import { createRemoteCharges } from '../../gateway/ledger/remote-ledger.ts';
@@ -64,7 +65,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   const listed = ({ discovery }: Config): ReturnType<typeof followDescription> | undefined =>
     discovery && followDescription(discovery, () => description);
   const { front, isCallable, findings, findRefusals, healths } = await serveFront(
-    { ledger: charges?.ledger, reports: undefined, takesOnly: true },
+    { ledger: charges?.ledger, reports: undefined, counters: charges?.counters, takesOnly: true },
     { listed: listed(config), published },
     { ...deps, settings, current, metrics, closers, tally, tracing },
   );
@@ -131,7 +132,7 @@ async function firstRoutes({ first }: Pick<CurrentSnapshot, 'first'>, socketPath
   cancel();
 }
 
-type OpenCharges = { readonly ledger: Ledger; readonly close: () => Promise<void> };
+type OpenCharges = { readonly ledger: Ledger; readonly counters: CounterChanger; readonly close: () => Promise<void> };
 
 type OpenChargesDeps = Pick<WorkerDeps, 'log' | 'clock' | 'random'> & {
   readonly metrics: Metrics;
@@ -148,7 +149,8 @@ async function openCharges(
     const place = await storeAt(store);
     const charges = place.openCharges({ now: clock.now, log, run, observe: observeCalls(metrics, place) });
     if (charges.load !== undefined) observeLoad(metrics, charges.load);
-    return { ledger: createLedger(charges, SPELLING, undefined, countLeases(metrics)), close: charges.close };
+    const ledger = createLedger(charges, SPELLING, undefined, countLeases(metrics));
+    return { ledger, counters: charges.counters, close: charges.close };
   }
   const common = { version, schedule: systemSchedule, clock, random, run };
   const charges =
@@ -160,5 +162,5 @@ async function openCharges(
             aroundCalls: tracing?.ledgerCalls,
           })
         : undefined;
-  return charges && { ledger: createLedger(charges, SPELLING), close: charges.close };
+  return charges && { ledger: createLedger(charges, SPELLING), counters: charges.counters, close: charges.close };
 }

@@ -71,3 +71,8 @@ export function settleBy(plans: Plans): (route: Pick<Route, 'planId'>) => Receiv
     return plan === undefined || 'code' in plan ? undefined : plan.settle;
   };
 }
+
+/** Scope of a plan's free requests among the counters of a ledger. */
+export function freeScope(plan: string): string {
+  return `free ${plan}`;
+}

@@ -22,6 +22,8 @@ import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import { createWriteBatch } from '../../host/write-batch.ts';
 import { createJsonCall, type JsonCall } from '../../http/json-call.ts';
 import { createPool } from '../../http/pool.ts';
+import type { CounterChanger } from '../../domain/selling/counter.ts';
+import { counterResultsWire, counterToWire, resultFromWire } from '../../domain/selling/counter-wire.ts';
 import { createRemoteClock, type RemoteClock } from './remote-clock.ts';
 
 type RemoteChargesOptions = {
@@ -69,7 +71,9 @@ const NO_CHARGE = 'chg_none';
 
 type Request = { readonly method: 'GET' | 'POST' | 'PATCH'; readonly path: string; readonly json?: unknown };
 
-export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore {
+export function createRemoteCharges(
+  options: RemoteChargesOptions,
+): ChargeStore & { readonly counters: CounterChanger } {
   const { clock, random } = options;
   const theirs = createRemoteClock(clock);
   const { call, close } = createCalls(options, theirs);
@@ -162,6 +166,16 @@ export function createRemoteCharges(options: RemoteChargesOptions): ChargeStore 
       const json = { owner: run, ids, lease_ms: leaseMs };
       const { ids: ours } = await call({ method: 'POST', path: 'v1/ledger/renewals', json }, renewedWire, []);
       return ours;
+    },
+    counters: {
+      change: async (changes) => {
+        const json = { changes: changes.map(counterToWire) };
+        const { results } = await call({ method: 'POST', path: 'v1/ledger/counters', json }, counterResultsWire);
+        const read = results.flatMap((each) => resultFromWire(each) ?? []);
+        if (read.length !== changes.length)
+          throw new LedgerUnavailable('The registry answered about other counters than were asked.');
+        return read;
+      },
     },
     // The registry answers our key, which a call that needs the scope `ledger` shows.
     check: async () => {

@@ -10,9 +10,17 @@ import {
 } from '../../domain/decide.ts';
 import type { IncomingMessage } from 'node:http';
 import type { Offer } from '../../domain/payment/offer.ts';
-import { problem, type Problem } from '../../domain/problem.ts';
+import type { Problem } from '../../domain/problem.ts';
 import type { SalesPlan, Plans } from '../../domain/selling/plan.ts';
-import { NEXT, type AskedSale, type PlannedRequest, type Ruling, type Sell, type WayToPass } from './way-to-pass.ts';
+import {
+  NEXT,
+  type JudgedRuling,
+  type AskedSale,
+  type PlannedRequest,
+  type Ruling,
+  type Sell,
+  type WayToPass,
+} from './way-to-pass.ts';
 
 /** Ways to pass of a plan that cost the client nothing, in the order in which they are asked. */
 export type PlanWays = {
@@ -37,47 +45,45 @@ export function createSelling({ plans, rules, offerFor, waysOf }: SellingDeps): 
     const verdict = decidePayment(rules, { route, offer, plan }, request.req);
     return verdict.kind === 'verify' || isRefusedFor(verdict, offer) ? judged(verdict) : NEXT;
   };
-  const demand: WayToPass = ({ sale, request, because }) => {
+  const demand: Demand = (sale, request, because) => {
     const { route, plan } = sale;
-    const offer = offerFor(sale, request);
-    return judged(decidePayment(rules, { route, offer, plan, because }, request.req));
+    return judged(decidePayment(rules, { route, offer: offerFor(sale, request), plan, because }, request.req));
   };
-  const closed = [pay, demand];
   const open = new Map(
     [...plans.byId.values()].map((plan) => {
       const { beforePayment, afterPayment } = waysOf(plan);
-      return [plan.id, [...beforePayment, pay, ...afterPayment, demand]];
+      return [plan.id, [...beforePayment, pay, ...afterPayment]];
     }),
   );
-  return (sale, request) => ask((sale.isSpelled && open.get(sale.plan.id)) || closed, { sale, request });
+  return (sale, request) => ask((sale.isSpelled && open.get(sale.plan.id)) || [pay], { sale, request, demand });
 }
 
-/** Asks `ways`, the first of them first. */
-function ask(
-  ways: readonly WayToPass[],
-  asked: Pick<AskedSale, 'sale' | 'request'>,
-  before?: DemandReason,
-): Ruling | Promise<Ruling> {
+/** Makes the 402 of a request. */
+type Demand = (sale: PlannedSale, request: PlannedRequest, because?: DemandReason) => JudgedRuling;
+type Asking = Pick<AskedSale, 'sale' | 'request'> & { readonly demand: Demand };
+
+/** Asks `ways`, the first of them first; after the last one comes the 402. */
+function ask(ways: readonly WayToPass[], asking: Asking, before?: DemandReason): Ruling | Promise<Ruling> {
+  const { sale, request } = asking;
   let because = before;
   for (const [index, way] of ways.entries()) {
     const said = because;
-    const rest = (reason?: DemandReason): Ruling | Promise<Ruling> => ask(ways.slice(index + 1), asked, said ?? reason);
-    const taken = way({ ...asked, because, rest });
+    const rest = (reason?: DemandReason): Ruling | Promise<Ruling> =>
+      ask(ways.slice(index + 1), asking, said ?? reason);
+    const demand = (reason?: DemandReason): JudgedRuling => asking.demand(sale, request, said ?? reason);
+    const taken = way({ sale, request, because, rest, demand });
     if (taken instanceof Promise) return taken.then((each) => (each.kind === 'next' ? rest(each.because) : each));
     if (taken.kind !== 'next') return taken;
     because ??= taken.because;
   }
-  return judged({ kind: 'refuse', problem: NO_END, route: asked.sale.route });
+  return asking.demand(sale, request, because);
 }
-
-/** No list of ways is without an end; if one ever is, nothing passes. */
-const NO_END = problem('internal', 'Nothing decided about this request; it was not forwarded.');
 
 /** Whether a refusal is about the caller, and not about the price. */
 function isRefusedFor(verdict: PaywallVerdict, offer: Offer | Problem): boolean {
   return verdict.kind === 'refuse' && verdict.problem !== offer;
 }
 
-function judged(verdict: PaywallVerdict): Ruling {
+function judged(verdict: PaywallVerdict): JudgedRuling {
   return { kind: 'judged', verdict };
 }

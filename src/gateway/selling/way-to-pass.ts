@@ -11,7 +11,8 @@ export type PlannedRequest = RequestFacts & { readonly req: IncomingMessage };
 /** What becomes of a request. */
 export type Ruling =
   | { readonly kind: 'granted'; readonly permit: Permit; readonly granted: GrantedOutcome }
-  | { readonly kind: 'judged'; readonly verdict: PaywallVerdict };
+  | JudgedRuling;
+export type JudgedRuling = { readonly kind: 'judged'; readonly verdict: PaywallVerdict };
 
 /** The way does not let the request pass. `because`: what a 402 says if no other one does. */
 export type NotPassed = { readonly kind: 'next'; readonly because?: DemandReason };
@@ -27,6 +28,8 @@ export type AskedSale = {
   readonly because: DemandReason | undefined;
   /** Asks the ways that come after this one, for a way that knows only later that it does not hold. */
   readonly rest: (because?: DemandReason) => Ruling | Promise<Ruling>;
+  /** The 402, for a way that has to end the request. */
+  readonly demand: (because?: DemandReason) => JudgedRuling;
 };
 
 /** Sells requests of routes with a plan: the one call of the journey. */

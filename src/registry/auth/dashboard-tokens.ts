@@ -5,9 +5,9 @@ import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 import { errors, jwtVerify, SignJWT, type JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../../host/clock.ts';
 import type { DeskRole } from '../store/desk-ports.ts';
-import { algorithmsOf, ASYMMETRIC } from './key-algorithms.ts';
-import { createKeySet, type FetchKeys, type KeySet } from './key-set.ts';
-import { findMalformation } from './token-form.ts';
+import { algorithmsOf, ASYMMETRIC } from '../../host/jwt/key-algorithms.ts';
+import { createKeySet, type FetchKeys, type KeySet } from '../../host/jwt/key-set.ts';
+import { findMalformation } from '../../host/jwt/token-form.ts';
 
 export type JwtKey =
   /** Secret of at least 32 bytes; HS256, HS384 or HS512. */

@@ -8,7 +8,7 @@ import { addressGroup } from '../../host/address-group.ts';
 import { createRateLimit } from '../../host/rate-limit.ts';
 import type { RefusedSignIns } from '../audit/refused-sign-ins.ts';
 import type { JwtVerifier } from '../auth/dashboard-tokens.ts';
-import type { FetchKeys } from '../auth/key-set.ts';
+import type { FetchKeys } from '../../host/jwt/key-set.ts';
 import type { DeskRole, DeskStore, SignInWay, StoredSession } from '../store/desk-ports.ts';
 import { createDeskAdmission, type Person, type SignInResult } from './desk-admission.ts';
 import { readCookie, writeCookie } from './desk-cookies.ts';

@@ -2,6 +2,7 @@
 // what is sent and answered. By operation id; a test holds that none is missing and that the schemas accept every
 // example.
 import type { z } from 'zod';
+import type { counterChangesWire, counterResultsWire } from '../../domain/selling/counter-wire.ts';
 import { chargeToWire } from '../../domain/payment/charge-wire.ts';
 import { eventToWire, type renewedWire } from '../../domain/payment/ledger-wire.ts';
 import type { RouteWire } from '../../domain/routing/route.ts';
@@ -262,6 +263,20 @@ const LEDGER = {
       owner: EXAMPLE_OWNER,
     } satisfies z.input<typeof advanceBody>,
     answer: { kind: 'ok', charge: settling },
+  },
+  changeCounters: {
+    description:
+      'Up to 100 changes, each atomic and durable, in their order. `identity` is a keyed digest. A change that is repeated under its `change_id` counts once.',
+    body: {
+      changes: [
+        {
+          ...{ kind: 'take', scope: 'free starter', window_start: 1769817600000, window_end: 1769904000000 },
+          ...{ identity: 'kX0aP1c4l2S8b0qVZr3wTnYe', change_id: 'change-1', limit: 50, identities: 100000 },
+          ...{ group: null, group_identities: 16 },
+        },
+      ],
+    } satisfies z.input<typeof counterChangesWire>,
+    answer: { results: [{ kind: 'counted', used: 1 }] } satisfies z.input<typeof counterResultsWire>,
   },
   renewLeases: {
     description: 'A charge whose lease ran out may be taken over by another sidecar.',

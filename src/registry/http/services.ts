@@ -5,6 +5,7 @@ import type { MatchRules } from '../../domain/explanation.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { Receivers } from '../../domain/payment/offer.ts';
+import type { CounterChanger } from '../../domain/selling/counter.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import type { Clock, Random } from '../../host/clock.ts';
@@ -44,6 +45,8 @@ export type Services = {
   readonly registrations: Registrations;
   /** Ledger; undefined if this registry keeps none: what needs it is 503. */
   readonly ledger: (Ledger & ChargeReports) | undefined;
+  /** Counters of requests beside the ledger. */
+  readonly counters: CounterChanger | undefined;
   /** The networks that are known by name, with their explorers. */
   readonly networks: NamedNetworks;
   readonly exports: ExportPlaces;

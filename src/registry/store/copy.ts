@@ -56,13 +56,17 @@ export const COPIED = {
   ],
 } as const satisfies Readonly<Record<CopiedTable, readonly string[]>>;
 
-/** Tables that stay behind: people sign in again where the copy is served, and streams of charges begin anew. */
+/** Tables that stay behind: people sign in again where the copy is served, streams of charges and counters begin anew. */
 export const LEFT_BEHIND: readonly string[] = [
   'desk_sessions',
   'desk_tickets',
   'charge_changes',
   'charge_watch',
   'attention',
+  'counters',
+  'counter_windows',
+  'counter_groups',
+  'counter_changes',
 ];
 
 type CopyDigest = { readonly rows: number; readonly sha256: string };

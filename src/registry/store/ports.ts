@@ -4,6 +4,7 @@ import type { AuditCause } from '../../domain/audit.ts';
 import type { Scope } from '../../domain/scope.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import { LedgerUnavailable, type ChargeKeeping, type ChargeStore } from '../../domain/payment/ledger.ts';
+import type { CounterStore } from '../../domain/selling/counter.ts';
 import type { TotalsStore } from '../../domain/totals/totals-store.ts';
 import type { WebhookStore } from '../../domain/webhooks/webhook-store.ts';
 import type { Route, RouteWire } from '../../domain/routing/route.ts';
@@ -116,6 +117,8 @@ export type ChargesStore = ChargeStore &
   ChargeKeeping & {
     /** Ends the leases of a run whose process is gone, such as a worker's. */
     readonly endRun: (run: string) => Promise<void>;
+    /** Counters of requests beside the charges. */
+    readonly counters: CounterStore;
     /** Sums beside the charges. */
     readonly totals: TotalsStore;
     /** Events on their way to endpoints. */

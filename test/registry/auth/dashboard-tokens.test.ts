@@ -9,7 +9,7 @@ import {
   type JwtKey,
   type JwtResult,
 } from '../../../src/registry/auth/dashboard-tokens.ts';
-import type { FetchKeys } from '../../../src/registry/auth/key-set.ts';
+import type { FetchKeys } from '../../../src/host/jwt/key-set.ts';
 import { SECRET } from '../kit.ts';
 
 let now = 0;

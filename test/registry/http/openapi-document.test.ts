@@ -441,6 +441,11 @@ describe('live responses are what the document says', () => {
     ])
       await ledger('POST', RENEWALS, RENEWALS, { body: each });
     await ledger('POST', RENEWALS, RENEWALS, { body: {}, headers: { 'Content-Type': 'text/plain' } });
+    const COUNTERS = '/v1/ledger/counters';
+    const counted = { kind: 'give_back', scope: 's', window_start: 0, window_end: 1, identity: 'i', change_id: 'c' };
+    for (const each of [{ changes: [counted] }, { changes: [] }, 'x'.repeat(300_000)])
+      await ledger('POST', COUNTERS, COUNTERS, { body: each });
+    await ledger('POST', COUNTERS, COUNTERS, { body: {}, headers: { 'Content-Type': 'text/plain' } });
     for (const query of ['due=true', `id=${claim.id}`, '']) await ledger('GET', CLAIMS, `${CLAIMS}?${query}`);
     const [CHARGES, CHARGE, SUMMARY] = ['/v1/billing/charges', '/v1/billing/charges/{id}', '/v1/billing/summary'];
     await dashboard('GET', CHARGES, CHARGES);

@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createJwtVerifier } from '../../../src/registry/auth/dashboard-tokens.ts';
-import { createKeySet, KEY_SET_TIMES, type FetchKeys } from '../../../src/registry/auth/key-set.ts';
+import { createKeySet, KEY_SET_TIMES, type FetchKeys } from '../../../src/host/jwt/key-set.ts';
 import { LIST, SETTINGS, startRegistry, type Kit } from '../kit.ts';
 import { ecdsa, encode, issuerEc, issuerEd, issuerRsa, join, rsa, type Signer } from './forge.ts';
 import { AUDIENCE, goodClaims, ISSUER, jwkOf, NOW } from './settings.ts';

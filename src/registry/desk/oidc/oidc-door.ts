@@ -4,7 +4,7 @@
 import type { Clock, Random } from '../../../host/clock.ts';
 import { createRateLimit } from '../../../host/rate-limit.ts';
 import { addressGroup } from '../../../host/address-group.ts';
-import type { FetchKeys } from '../../auth/key-set.ts';
+import type { FetchKeys } from '../../../host/jwt/key-set.ts';
 import type { DeskStore } from '../../store/desk-ports.ts';
 import type { DeskAdmission } from '../desk-admission.ts';
 import { readCookie, writeCookie } from '../desk-cookies.ts';

@@ -4,7 +4,7 @@
 import type { Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi';
 import { messageOf } from '../../../host/error-message.ts';
 import type { Clock } from '../../../host/clock.ts';
-import type { FetchKeys } from '../../auth/key-set.ts';
+import type { FetchKeys } from '../../../host/jwt/key-set.ts';
 import type { OidcSettings } from '../desk-settings.ts';
 import type { FlowSecrets } from './flow-secrets.ts';
 import { membersOf, type Claims } from './identity.ts';

@@ -2,7 +2,7 @@
 // no answer that could be used says so in its own error.
 import { readBoundedText } from '../../../host/bounded-body.ts';
 import { messageOf } from '../../../host/error-message.ts';
-import type { FetchKeys } from '../../auth/key-set.ts';
+import type { FetchKeys } from '../../../host/jwt/key-set.ts';
 
 /** Far above what a discovery document, a key set or a token response has. */
 const MOST_BYTES = 256 * 1024;

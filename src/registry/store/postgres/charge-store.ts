@@ -22,6 +22,7 @@ import { text } from '../rows.ts';
 import { plain, type BatchResult } from './charge-batch.ts';
 import { createChargeConnections } from './charge-connections.ts';
 import { watchChanges } from './charge-changes.ts';
+import { createCounters } from './counters.ts';
 import { createPrune } from './charge-prune.ts';
 import type { AskReader } from './charge-lists.ts';
 import { createReports } from './charge-reports.ts';
@@ -76,6 +77,9 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     ...{ sql, run, now, use: writers.use, settings: links.settings },
     find: (id) => find({ id }),
     update: write,
+  });
+  const counters = createCounters({
+    ...{ schema: links.schema, named: sql.named, use: writers.use, now, settings: links.settings },
   });
   const asking =
     (prepare: (text: string) => Statement): AskReader =>
@@ -136,7 +140,11 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
         throw isRefusal(error) ? new StoreRefused(messageOf(error), { cause: error }) : error;
       }
     },
-    prune: (...asked) => prune(...asked),
+    prune: async (before, limit) => {
+      const [charges, counted] = [await prune(before, limit), await counters.prune(limit)];
+      return charges || counted;
+    },
+    counters,
     watchChanges: () =>
       writers.use((session) => watchChanges(session, { schema: links.schema, settings: links.settings(), now: now() })),
     ...createReports(sql, readers, now),

@@ -93,7 +93,17 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     renew: (owner, ids, leaseMs) => writer.call('renew', owner, ids, leaseMs, now()),
     endRun: (owner) => writer.call('endRun', owner, now()),
     check: () => writer.call('check'),
-    prune: (before, limit) => writer.call('prune', before, limit, now()),
+    prune: async (before, limit) => {
+      const [charges, counters] = await Promise.all([
+        writer.call('prune', before, limit, now()),
+        writer.call('pruneCounters', limit, now()),
+      ]);
+      return charges || counters;
+    },
+    counters: {
+      change: (changes) => writer.call('changeCounters', changes, now()),
+      identities: async () => new Map(await writer.call('counterIdentities', now())),
+    },
     list: async (filter) => (await reading()).call('list', filter, now()),
     get: async (id) => (await reading()).call('get', id, now()),
     history: async (id) => (await reading()).call('history', id, now()),
@@ -252,7 +262,7 @@ function createLedgerThread({ spawn, now, log }: ThreadOptions): Carrier<Call, u
 }
 
 /** Calls whose arguments are JSON as they are: no bigint, no bytes. */
-const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'update']);
+const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'update', 'changeCounters']);
 
 /** Writes what `readBatch` of the thread reads. */
 function writeBatch(calls: readonly Call[], now: number): Batch {

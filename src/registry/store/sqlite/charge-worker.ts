@@ -18,6 +18,7 @@ import {
 import { createChargeReads } from './charge-reports.ts';
 import { createChargeWrites, type ChargeWrites } from './charge-writes.ts';
 import { isBusy, isConstraint, isStoreFailure, openDatabase } from './database.ts';
+import { createCounterRows } from './counter-rows.ts';
 import { createTotalsReads, createTotalsWrites } from './request-totals.ts';
 import { createWebhookReads } from './webhook-rows.ts';
 
@@ -58,7 +59,7 @@ function run(options: WorkerOptions, send: (message: ThreadReply) => void): (mes
       commit,
       calls: {
         ...{ ...writes, ...createChargeReads(db), ...createWebhookReads(db) },
-        ...{ ...createTotalsWrites(db), ...createTotalsReads(db) },
+        ...{ ...createCounterRows(db), ...createTotalsWrites(db), ...createTotalsReads(db) },
       },
       writes,
       files: filesOf(options.file),

@@ -4,12 +4,14 @@
 import type { ChargeReads } from './charge-reports.ts';
 import type { ChargeWrites } from './charge-writes.ts';
 import type { Upgrade } from '../ports.ts';
+import type { CounterRows } from './counter-rows.ts';
 import type { TotalsReads, TotalsWrites } from './request-totals.ts';
 import type { WebhookReads } from './webhook-rows.ts';
 
 /** Calls of the writing thread, which share a commit, and of the reading thread. */
 export type Calls = Omit<ChargeWrites, 'begin' | 'finish' | 'endRunsBut' | 'moveLeases'> &
   ChargeReads &
+  CounterRows &
   TotalsWrites &
   TotalsReads &
   WebhookReads;

@@ -5,7 +5,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { readBoundedText } from '../../host/bounded-body.ts';
-import type { Clock } from '../../host/clock.ts';
+import type { Clock } from '../clock.ts';
 import { algorithmsOf } from './key-algorithms.ts';
 
 export type FetchKeys = (url: string, init: RequestInit) => Promise<Response>;

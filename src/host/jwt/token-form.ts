@@ -1,4 +1,4 @@
-// Checks the form of a dashboard token before any key is asked. It has three parts in canonical base64url, JSON that
+// Checks the form of a token (JWT) before any key is asked. It has three parts in canonical base64url, JSON that
 // every reader reads alike, a header without extensions, and claims of the right types. Whatever two programs could
 // understand differently is refused here. So the signature check only meets tokens with one meaning.
 
@@ -25,8 +25,8 @@ function headerFault(header: ReadonlyMap<string, unknown>): string | undefined {
   const [alg, kid, typ] = ['alg', 'kid', 'typ'].map((name) => header.get(name));
   if (typeof alg !== 'string') return NOT_A_JWT;
   if (header.has('kid') && typeof kid !== 'string') return 'The kid of the token is not a string.';
-  if (header.has('typ') && !isTypeOfOurs(typ)) return 'The typ of the token is not one that this registry takes.';
-  if (header.has('crit') || header.has('b64')) return 'The token needs an extension that this registry does not know.';
+  if (header.has('typ') && !isTypeOfOurs(typ)) return 'The typ of the token is not one that is taken here.';
+  if (header.has('crit') || header.has('b64')) return 'The token needs an extension that is not known here.';
   return undefined;
 }
 

@@ -1,0 +1,77 @@
+// Customers whom the upstream knows by its own sign-in: a request that shows a credential goes upstream unpaid, and what the
+// upstream answers decides. To a status that says no the upstream's answer is dropped, and the other ways are asked. It opens
+// what the upstream gives to anybody with a made-up credential; so a client may make up ten a minute.
+import type { CustomerEntry } from '../../../domain/selling/customer.ts';
+import type { RateLimit } from '../../../host/rate-limit.ts';
+import type { OwnResponse } from '../../../host/respond.ts';
+import { headerValues } from '../../caller.ts';
+import { hasBody } from '../../headers.ts';
+import type { GrantedVerdict } from '../../outcome.ts';
+import { grantAccess } from '../grant.ts';
+import type { SaleMetrics } from '../sale-metrics.ts';
+import {
+  NEXT,
+  type JudgedRuling,
+  type NotPassed,
+  type PlannedRequest,
+  type Ruling,
+  type WayToPass,
+} from '../way-to-pass.ts';
+
+export type AskDeps = {
+  /** Refused credentials of each client in a minute. */
+  readonly refusals: RateLimit;
+  readonly clientOf: (request: PlannedRequest) => string;
+  readonly metrics: Pick<SaleMetrics, 'customer'>;
+  /** The answer of ours to a request that nothing lets pass. */
+  readonly answer: (ruling: JudgedRuling, request: PlannedRequest) => OwnResponse;
+};
+
+const UNKNOWN: NotPassed = { kind: 'next', because: 'customer_unknown' };
+/** Headers with which a client wants to pay, or has paid: then the upstream is not asked. */
+const PAYING: readonly string[] = ['payment-signature', 'x-payment', 'tollgate-pass', 'sign-in-with-x'];
+
+export function createAsk(
+  { id, header }: CustomerEntry,
+  statuses: readonly number[],
+  { refusals, clientOf, metrics, answer }: AskDeps,
+): WayToPass {
+  return (asked) => {
+    const { sale, request } = asked;
+    const { rawHeaders } = request.req;
+    const [credential = '', ...others] = headerValues(rawHeaders, header);
+    if (
+      credential.trim() === '' ||
+      others.length > 0 ||
+      PAYING.some((name) => headerValues(rawHeaders, name).length > 0)
+    )
+      return NEXT;
+    const client = clientOf(request);
+    // Taken beforehand, so that no more run at once than may be refused; given back if it was not refused.
+    if (refusals.takeMs(client) > 0) return UNKNOWN;
+    let isRefused = false;
+    return grantAccess('customer', sale, {
+      ...{ customerId: id, headers: ['Tollgate-Customer-Id', id] },
+      beforeResponse: ({ status }): GrantedVerdict | Promise<GrantedVerdict> => {
+        isRefused = statuses.includes(status);
+        metrics.customer(id, isRefused ? 'unknown' : 'known');
+        if (!isRefused) return { kind: 'stream', headers: [] };
+        const refusedAnswer = (): GrantedVerdict => ({
+          kind: 'replace',
+          response: answer(asked.demand('customer_unknown'), request),
+        });
+        // A body can be sent once.
+        if (hasBody(request.req) || request.req.headers.upgrade !== undefined) return refusedAnswer();
+        const ruling = asked.rest('customer_unknown');
+        const go = (ruled: Ruling): GrantedVerdict =>
+          ruled.kind === 'granted'
+            ? { kind: 'again', permit: ruled.permit, granted: ruled.granted }
+            : { kind: 'replace', response: answer(ruled, request) };
+        return ruling instanceof Promise ? ruling.then(go) : go(ruling);
+      },
+      done: () => {
+        if (!isRefused) refusals.giveBack(client);
+      },
+    });
+  };
+}
