@@ -271,7 +271,8 @@ export function toRowInsert({ charge, claim, options }: Entry, now: number): Row
 export function toRowChange(change: Change, now: number): RowChange {
   const { after, actor, because } = change;
   const { charge: before, version } = change.before;
-  const entry = auditOfCharge(change, now);
+  // A request passes no word of an operator.
+  const entry = change.actor.cause === undefined ? undefined : auditOfCharge(change, now);
   const claimed = 'claim' in because ? because : undefined;
   return {
     ...{ id: before.id, version },
