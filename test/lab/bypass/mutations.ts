@@ -265,7 +265,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'the dearer of a path and its other name counts',
     file: 'domain/routing/resolve.ts',
-    text: 'const named = active ? higherPricedOf(matcher, names, method, whole) : names.flatMap(reached);',
+    text: 'const named = active ? higherPricedOf(matcher, names, method, whole, priceOf) : names.flatMap(reached);',
     by: 'const named = active ? NO_ROUTES : names.flatMap(reached);',
     needed: [],
     dear: [
@@ -276,7 +276,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'undeclared methods pay',
     file: 'domain/decide.ts',
-    text: 'price(highestPriced, rules, question.request);',
+    text: 'price(highestPriced, match.spelled, rules, question.request);',
     by: 'UNDECLARED;',
     needed: [
       ['node:http, before the query', draftOf('POST', '/v1/export')],
