@@ -324,9 +324,9 @@ describe('what is seen from outside', () => {
     await get('/free/some-unique-path');
     await get('/configured/some-other-unique-path');
     const text = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
-    expect(text).toMatch(/tollgate_requests_total\{outcome="free",code="200",route_id=""\} \d+/);
+    expect(text).toMatch(/tollgate_requests_total\{outcome="free",code="200",route_id="",listener="proxy"\} \d+/);
     expect(text).toMatch(
-      /tollgate_requests_total\{outcome="payment_required",code="402",route_id="[0-9a-f-]{36}"\} \d+/,
+      /tollgate_requests_total\{outcome="payment_required",code="402",route_id="[0-9a-f-]{36}",listener="proxy"\} \d+/,
     );
     expect(text).toMatch(
       /tollgate_route_info\{route_id="[0-9a-f-]{36}",route_pattern="\/configured\/\*",method="GET",amount="0.30",currency="USD"\} 1/,
