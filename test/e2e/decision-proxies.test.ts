@@ -1,0 +1,280 @@
+// The shipped configurations on the real proxies that this machine has, with a real chain behind: unmodified clients pay through them,
+// and no spelling of a target, a header or a method gets anything for nothing.
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { SECRET } from '../support/asker.ts';
+import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
+import { temporaryFolder } from '../support/process.ts';
+import { openRaw } from '../support/raw-client.ts';
+import { isInstalled, PROGRAMS, SHIPPED, startShippedProxy, type RunningProxy } from '../support/shipped-proxy.ts';
+
+const INSTALLED = PROGRAMS.filter(isInstalled);
+const DIALECTS = PROGRAMS.map(({ dialect }) => dialect);
+const nameOf = (dialect: string): string => {
+  const index = DIALECTS.indexOf(dialect);
+  return index === 0 ? 'decision' : `decision[${index}]`;
+};
+const files = temporaryFolder();
+let paid: PaidTollgate;
+let isDead = false;
+
+beforeAll(async () => {
+  if (INSTALLED.length === 0) return;
+  paid = await startPaidTollgate({
+    routes: ['GET /paid/* 0.10', 'POST /paid/* 0.10'],
+    handle: (req, res) => {
+      if (isDead) {
+        req.socket.destroy();
+        return;
+      }
+      req.resume();
+      res.writeHead(200, { 'payment-response': 'forged', 'cache-control': 'public, max-age=60' });
+      res.end(`${req.method} ${req.url}`);
+    },
+    proxy: 'undeclared_methods: pay',
+    more: `decision:\n${DIALECTS.map((dialect) => `  - { listen: 127.0.0.1:0, secret: ${SECRET}, dialect: ${dialect}, undeclared_methods: pay }`).join('\n')}`,
+    listeners: DIALECTS.map(nameOf),
+  });
+}, 180_000);
+afterAll(async () => {
+  await paid?.stop();
+  files.remove();
+});
+
+/** Everything that some router reads in a target. */
+function readings(target: string): string[] {
+  const decode = (text: string): string => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  };
+  const asUrl = (text: string): string => {
+    try {
+      return new URL(text, 'http://a').pathname;
+    } catch {
+      return text;
+    }
+  };
+  const plain = target.split('#', 1)[0]?.split('?', 1)[0] ?? '';
+  const all = [plain, decode(plain), asUrl(plain), decode(asUrl(plain)), asUrl(decode(plain)), asUrl(`http:${plain}`)];
+  return all.flatMap((each) => [each, each.replace(/\/\/+/g, '/'), each.replace(/[;].*?(?=\/|$)/g, '')]);
+}
+
+const HOSTILE = [
+  ...[
+    '//paid/x',
+    '///paid/x',
+    '/free/../paid/x',
+    '/free/%2e%2e/paid/x',
+    '/free/..%2fpaid/x',
+    '/%70aid/x',
+    '/paid%2fx',
+    '/paid%2Fx',
+  ],
+  ...[
+    '/./paid/x',
+    '/paid/./x',
+    '/paid/x#y',
+    '/paid/x?y',
+    '/paid//x',
+    '/PAID/x',
+    '/paid;a=b/x',
+    '/paid/x/',
+    '/paid\\x',
+    '/%2fpaid/x',
+  ],
+  ...[
+    '/free/%252e%252e/paid/x',
+    '/free/..;/paid/x',
+    '/paid%00/x',
+    '/paid/%c0%ae',
+    '/free?/../paid/x',
+    '/free#/../paid/x',
+    '//free/paid/x',
+  ],
+  ...[
+    '/free//../paid/x',
+    '/paid/%78',
+    '/paid%3bx/y',
+    '/free/%5c..%5cpaid/x',
+    '/free/.%2e/paid/x',
+    'http://other/paid/x',
+    '/paid',
+    '/paid/',
+  ],
+  ...[
+    'http://127.0.0.1/paid/x',
+    'http://a?x=/paid/x',
+    '*',
+    '/free/a?b=/../paid/x',
+    '/{paid}/x',
+    '/paid/[x]',
+    '/paid/|x',
+    '/paıd/x',
+  ],
+];
+
+describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
+  let proxy: RunningProxy;
+  beforeAll(async () => {
+    const decision = paid.tollgate().port(nameOf(program.dialect));
+    proxy = await startShippedProxy(program, `${files.write(program.dialect, '')}.d`, {
+      ...{ upstream: paid.upstream.port, decision, secret: SECRET },
+    });
+  }, 60_000);
+  afterAll(() => proxy?.close());
+  const seen = (): (typeof paid.upstream.seen)[number] | undefined => paid.upstream.seen.at(-1);
+
+  test('behaviour: a free request passes as it is, without anything of ours', async () => {
+    const answer = await fetch(`${proxy.url}/free/a%20b?c=%2Fd`, { method: 'POST', body: 'upload' });
+    expect([answer.status, await answer.text()]).toEqual([200, 'POST /free/a%20b?c=%2Fd']);
+    expect(answer.headers.get('payment-response')).toBeNull();
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=60');
+    for (const name of Object.keys(seen()?.headers ?? {}))
+      expect(name).not.toMatch(/^tollgate|^x-original|^x-forwarded-(uri|method)/);
+  });
+
+  test('behaviour: an unpaid request gets the 402 whole, and nothing reaches the API', async () => {
+    const before = paid.upstream.seen.length;
+    const answer = await fetch(`${proxy.url}/paid/q3`);
+    expect(answer.status).toBe(402);
+    expect(answer.headers.get('content-type')).toBe('application/json');
+    expect(answer.headers.get('payment-required')).not.toBeNull();
+    expect(await answer.json()).toMatchObject({ error: 'Payment Required', amount: '0.10', currency: 'USD' });
+    expect((await fetch(`${proxy.url}/paid/q3`, { method: 'HEAD' })).status).toBe(402);
+    expect(paid.upstream.seen).toHaveLength(before);
+  });
+
+  test('behaviour: an unmodified client pays, and gets the answer with the receipt, which no cache may keep', async () => {
+    const earned = await paid.earned();
+    for (const method of ['GET', 'POST']) {
+      const answer = await paid.payer.fetch(`${proxy.url}/paid/${program.dialect}?m=${method}`, { method });
+      expect([answer.status, await answer.text()]).toEqual([200, `${method} /paid/${program.dialect}?m=${method}`]);
+      const receipt = JSON.parse(
+        Buffer.from(answer.headers.get('payment-response') ?? '', 'base64').toString(),
+      ) as object;
+      expect(receipt).toMatchObject({ success: true });
+      expect(answer.headers.get('cache-control')).toBe('private, no-store');
+      const headers: Readonly<Record<string, unknown>> = seen()?.headers ?? {};
+      expect(headers['tollgate-charge-id']).toMatch(/^chg_/);
+      expect(String(headers['tollgate-payer']).toLowerCase()).toBe(paid.payer.address.toLowerCase());
+      expect([headers['payment-signature'], headers['tollgate-secret'], headers['tollgate-request-id']]).toEqual([
+        undefined,
+        undefined,
+        undefined,
+      ]);
+    }
+    expect(await paid.earned()).toBe(earned + 200_000n);
+  });
+
+  test('attack: a payment that was used is answered 409 with its receipt', async () => {
+    const target = `/paid/replay-${program.dialect}`;
+    const credential = await paid.sign(await paid.quote(target));
+    const pay = (): Promise<Response> => fetch(proxy.url + target, { headers: { 'payment-signature': credential } });
+    expect((await pay()).status).toBe(200);
+    const before = paid.upstream.seen.length;
+    const again = await pay();
+    expect([again.status, ((await again.json()) as { code: string }).code]).toEqual([409, 'already_paid']);
+    expect(again.headers.get('payment-response')).not.toBeNull();
+    expect(paid.upstream.seen).toHaveLength(before);
+  });
+
+  test('attack: no spelling of a target, on any method, reaches what is paid for without a payment', async () => {
+    const before = paid.upstream.seen.length;
+    for (const target of HOSTILE)
+      for (const method of ['GET', 'POST', 'HEAD', 'PUT', 'FOO']) {
+        const client = await openRaw(proxy.port);
+        client.send(
+          Buffer.from(
+            `${method} ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+          ),
+        );
+        await client.closed;
+      }
+    const unpaid = paid.upstream.seen.slice(before);
+    expect(unpaid.length).toBeGreaterThan(0);
+    const executed = unpaid.filter(({ url }) => readings(url).some((each) => /^\/+paid(\/|$)/i.test(each)));
+    expect(executed.map(({ method, url }) => `${method} ${url}`)).toEqual([]);
+  });
+
+  test('attack: headers in our name are refused, or never reach the API', async () => {
+    for (const name of [
+      'Tollgate-Payer',
+      'tollgate_charge_id',
+      'Tollgate.Amount',
+      'X-Original-URI',
+      'X-Forwarded-Uri',
+      'X-Rewrite-URL',
+      'Tollgate-Secret',
+      'Tollgate-Request-Id',
+    ]) {
+      const before = paid.upstream.seen.length;
+      const client = await openRaw(proxy.port);
+      client.send(`GET /free/a HTTP/1.1\r\nHost: a\r\n${name}: /free/forged\r\nConnection: close\r\n\r\n`);
+      await client.closed;
+      for (const { headers, url } of paid.upstream.seen.slice(before)) {
+        expect(url).toBe('/free/a');
+        expect(JSON.stringify(headers)).not.toContain('forged');
+      }
+    }
+  });
+
+  test.runIf(program.program === 'nginx')(
+    'behaviour: an API that dies under a paid request is reported, and its payer asks again without paying',
+    async () => {
+      const target = `/paid/dead-${program.dialect}`;
+      const credential = await paid.sign(await paid.quote(target));
+      const earned = await paid.earned();
+      const pay = (): Promise<Response> => fetch(proxy.url + target, { headers: { 'payment-signature': credential } });
+      isDead = true;
+      const failed = await pay();
+      isDead = false;
+      expect(failed.status).toBe(502);
+      expect(await failed.json()).toMatchObject({ code: 'upstream_failed', charged: true });
+      expect(failed.headers.get('payment-response')).not.toBeNull();
+      const served = await until('it is served', async () => {
+        const answer = await pay();
+        return answer.status === 200 ? answer : undefined;
+      });
+      expect(await served.text()).toBe(`GET ${target}`);
+      expect(await paid.earned()).toBe(earned + 100_000n);
+    },
+  );
+});
+
+describe('the shipped configurations', () => {
+  const shipped = [
+    'nginx.conf',
+    'nginx-accel.conf',
+    'Caddyfile',
+    'traefik.yaml',
+    'envoy.yaml',
+    'haproxy.cfg',
+    'apache.conf',
+  ];
+
+  test.each(shipped)('behaviour: %s says first what it protects and what not', (file) => {
+    const text = readFileSync(path.join(SHIPPED, file), 'utf8');
+    const comment = text
+      .split('\n')
+      .filter((line, index, all) => line.startsWith('#') && all.slice(0, index).every((each) => each.startsWith('#')));
+    expect(comment.join(' ')).toMatch(/Protected: .*Not protected/s);
+    expect(text).toContain('127.0.0.1:3000'.replace(':3000', file === 'envoy.yaml' ? ', port_value: 3000' : ':3000'));
+    expect(text.toLowerCase()).toContain('no-store');
+  });
+
+  test('behaviour: those for Traefik and Envoy are YAML, fail closed, and hand all facts on', () => {
+    const traefik = JSON.stringify(parse(readFileSync(path.join(SHIPPED, 'traefik.yaml'), 'utf8')));
+    for (const name of ['Charge-Id', 'Route-Id', 'Payer', 'Amount', 'Currency', 'Customer-Id'])
+      expect(traefik).toContain(`Tollgate-${name}`);
+    expect(traefik).toContain('"trustForwardHeader":false');
+    const envoy = JSON.stringify(parse(readFileSync(path.join(SHIPPED, 'envoy.yaml'), 'utf8')));
+    expect(envoy).toContain('"failure_mode_allow":false');
+    expect(envoy).toContain('"status_on_error":{"code":"ServiceUnavailable"}');
+    expect(existsSync(path.join(SHIPPED, 'apache.lua'))).toBe(true);
+  });
+});

@@ -1,0 +1,122 @@
+// The shipped configurations of other proxies (config/proxies), run on the real program if this machine has it. Nothing of a
+// configuration is changed but addresses, the secret, and where the program may write.
+import { spawn, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync, mkdirSync } from 'node:fs';
+import { createServer, connect } from 'node:net';
+import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+
+export const SHIPPED = path.resolve(import.meta.dirname, '../../config/proxies');
+
+export type ProxyProgram = {
+  readonly name: string;
+  readonly dialect: string;
+  readonly program: string;
+  /** Files of the configuration, the main one first. */
+  readonly files: readonly string[];
+  readonly args: (folder: string, file: string) => readonly string[];
+};
+
+/** A worker of nginx has to write into the folder of the test. */
+const USER = process.getuid?.() === 0 ? 'user root; ' : '';
+const NGINX = `${USER}daemon off; pid nginx.pid; error_log stderr error;`;
+
+export const PROGRAMS: readonly ProxyProgram[] = [
+  {
+    ...{ name: 'nginx auth_request', dialect: 'nginx', program: 'nginx', files: ['nginx.conf'] },
+    args: (folder, file) => ['-p', folder, '-c', file, '-g', NGINX],
+  },
+  {
+    ...{ name: 'nginx X-Accel', dialect: 'nginx_accel', program: 'nginx', files: ['nginx-accel.conf'] },
+    args: (folder, file) => ['-p', folder, '-c', file, '-g', NGINX],
+  },
+  {
+    ...{ name: 'Caddy', dialect: 'caddy', program: 'caddy', files: ['Caddyfile'] },
+    args: (_, file) => ['run', '--config', file, '--adapter', 'caddyfile'],
+  },
+  {
+    ...{ name: 'HAProxy', dialect: 'haproxy', program: 'haproxy', files: ['haproxy.cfg', 'haproxy.lua'] },
+    args: (_, file) => ['-f', file, '-db'],
+  },
+];
+
+export function isInstalled({ program }: ProxyProgram): boolean {
+  try {
+    execFileSync('sh', ['-c', `command -v ${program}`], {
+      stdio: 'ignore',
+      env: { PATH: `${process.env['PATH']}:/usr/sbin` },
+    });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+type Places = { readonly upstream: number; readonly decision: number; readonly secret: string };
+
+export type RunningProxy = { readonly port: number; readonly url: string; readonly close: () => Promise<void> };
+
+export async function startShippedProxy(
+  program: ProxyProgram,
+  folder: string,
+  { upstream, decision, secret }: Places,
+): Promise<RunningProxy> {
+  const port = await freePort();
+  mkdirSync(folder, { recursive: true });
+  for (const file of program.files) {
+    const text = readFileSync(path.join(SHIPPED, file), 'utf8')
+      .replaceAll('127.0.0.1:3000', `127.0.0.1:${upstream}`)
+      .replaceAll('127.0.0.1:8404', `127.0.0.1:${decision}`)
+      .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
+      .replaceAll('http://:8080', `http://:${port}`)
+      .replaceAll('change-me-change-me', secret)
+      .replace(
+        /^http \{/m,
+        `http { access_log off; ${TEMPORARY.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}`,
+      );
+    writeFileSync(path.join(folder, file), text);
+  }
+  const [main = ''] = program.files;
+  const child = spawn(program.program, program.args(folder, path.join(folder, main)), {
+    cwd: folder,
+    env: { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: folder },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  const exited = once(child, 'exit');
+  for (let tries = 0; !(await answers(port)); tries++) {
+    if (child.exitCode !== null || tries > 600) throw new Error(`${program.name} did not start: ${said}`);
+    await setTimeout(25);
+  }
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    close: async () => {
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
+
+const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.on('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const place = server.address();
+  server.close();
+  return typeof place === 'object' && place !== null ? place.port : 0;
+}
