@@ -171,6 +171,16 @@ describe('keys', () => {
     expect(await page.content()).not.toContain(key);
   });
 
+  test('behaviour: a webhook gets a test event, and one that is disabled is enabled', async () => {
+    const { page } = await open('/desk/keys');
+    await page.getByRole('row', { name: /crm.*disabled.*it answered 410.*41 since/ }).waitFor();
+    await page.getByRole('button', { name: 'Send a test event to books' }).click();
+    await page.getByText('A test event goes to books.').waitFor();
+    await page.getByRole('button', { name: 'Enable crm' }).click();
+    await page.getByText('crm is enabled; all that waits is sent.').waitFor();
+    expect(desk().writes).toEqual(['POST /v1/webhooks/books/test', 'POST /v1/webhooks/crm/enable']);
+  });
+
   test('behaviour: a key is revoked after its name was typed', async () => {
     const { page } = await open('/desk/keys');
     await page.getByRole('button', { name: 'Revoke ci' }).click();

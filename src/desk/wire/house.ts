@@ -1,5 +1,5 @@
-// What the registry answers about itself, as the desk reads it: contract section 13, sessions, API keys, receivers, sidecars
-// and the audit log.
+// What the registry answers about itself, as the desk reads it: contract section 13, sessions, API keys, webhooks, receivers,
+// sidecars and the audit log.
 
 export type SessionAnswer = {
   readonly subject: string;
@@ -21,6 +21,18 @@ export type ApiKeyView = {
   readonly revoked_at: string | null;
 };
 export type ApiKeysAnswer = { readonly data: readonly ApiKeyView[] };
+
+export type ShownWebhook = {
+  readonly id: string;
+  readonly host: string;
+  readonly events: readonly string[];
+  readonly status: 'ok' | 'failing' | 'disabled';
+  readonly waiting: number;
+  readonly oldest_waiting_at: string | null;
+  readonly last_success_at: string | null;
+  readonly last_error: string | null;
+};
+export type WebhooksAnswer = { readonly data: readonly ShownWebhook[] };
 
 export type FacilitatorView = {
   readonly host: string;

@@ -9,6 +9,7 @@ import { Moment, State } from '../../parts/text.tsx';
 import type { ApiKeysAnswer, ApiKeyView } from '../../wire/house.ts';
 import { NewKey } from './new-key.tsx';
 import { RevokeKey } from './revoke-key.tsx';
+import { Webhooks } from './webhooks.tsx';
 
 const API_KEYS = '/v1/api-keys';
 
@@ -42,6 +43,7 @@ export function KeysView() {
           }
         </Loaded>
       </section>
+      <Webhooks />
       {isMaking.value && (
         <NewKey
           onClose={() => {
