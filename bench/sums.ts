@@ -14,6 +14,7 @@ const ROUTES = 482;
 const CHARGES = 10_000_000;
 const ROWS = 1_000_000;
 const GOAL_MS = 100;
+const COUNTED = '(step, start, route_id, free, paid, payment_required, refused, error, released, discovery)';
 
 const [rounds = 21] = process.argv.slice(2).map(Number);
 const folder = mkdtempSync(path.join(tmpdir(), 'tollgate-sums-'));
@@ -48,12 +49,12 @@ function fill(now: number): void {
     INSERT INTO charge_totals SELECT 'day', hour / 24, route_id, currency, '', '', 6, sum(charges), sum(amount) FROM charge_sums GROUP BY hour / 24, route_id;
     INSERT INTO charge_totals SELECT 'minute', minute, '', 'USD', network, asset, 6, 77, 7700000 FROM networks CROSS JOIN (
       WITH RECURSIVE m (minute) AS (SELECT ${(now - 48) * 60} UNION ALL SELECT minute + 1 FROM m WHERE minute < ${now * 60 + 59}) SELECT minute FROM m);
-    INSERT INTO request_totals SELECT 'hour', hour, id, weight * 10, weight, weight * 3, 1, 0, 0, 0 FROM hours CROSS JOIN routes;
-    INSERT INTO request_totals SELECT 'day', start / 24, route_id, sum(free), sum(paid), sum(payment_required), sum(refused), 0, 0, 0
+    INSERT INTO request_totals ${COUNTED} SELECT 'hour', hour, id, weight * 10, weight, weight * 3, 1, 0, 0, 0 FROM hours CROSS JOIN routes;
+    INSERT INTO request_totals ${COUNTED} SELECT 'day', start / 24, route_id, sum(free), sum(paid), sum(payment_required), sum(refused), 0, 0, 0
       FROM request_totals WHERE step = 'hour' GROUP BY start / 24, route_id;
-    INSERT INTO request_totals SELECT step, start, '', sum(free), sum(paid), sum(payment_required), sum(refused), 0, 0, 0
+    INSERT INTO request_totals ${COUNTED} SELECT step, start, '', sum(free), sum(paid), sum(payment_required), sum(refused), 0, 0, 0
       FROM request_totals GROUP BY step, start;
-    INSERT INTO request_totals SELECT 'minute', start, '', 80, 77, 200, 3, 0, 0, 0 FROM charge_totals WHERE step = 'minute' GROUP BY start;
+    INSERT INTO request_totals ${COUNTED} SELECT 'minute', start, '', 80, 77, 200, 3, 0, 0, 0 FROM charge_totals WHERE step = 'minute' GROUP BY start;
     INSERT INTO overhead_totals SELECT step, start, b.value, free / 8 FROM request_totals CROSS JOIN json_each('[1,2,3,4,5,6,7,8]') AS b WHERE route_id = '';
     COMMIT`);
   fillCharges(db);

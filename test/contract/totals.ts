@@ -156,6 +156,24 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
       expect(requests.reduce((sum, { requests: counts }) => sum + counts.paid, 0)).toBe(MOST_ROUTES + 8);
     });
 
+    test('behaviour: sums of many days by route are those of each day added up, and of no other day', async () => {
+      const first = stepOf(DAY + 200 * HOUR, 'day');
+      const days = Array.from({ length: 12 }, (_, n) => first + n);
+      const at = (day: number): number => day * STEP_MS.day;
+      await add([
+        ...days.map((day) => hourOf(at(day) + HOUR, 'every-day', { paid: 1, free: 2 })),
+        ...days.slice(3, 5).map((day) => hourOf(at(day), 'some-days', { paid: 10 })),
+        ...[hourOf(at(first - 1), 'before', { paid: 100 }), hourOf(at(first + 12), 'after', { paid: 100 })],
+        ...[hourOf(at(first - 1), 'every-day', { paid: 100 }), hourOf(at(first + 12), 'every-day', { paid: 100 })],
+      ]);
+      const span = { step: 'day', from: first, to: first + days.length } as const;
+      const { requests } = await other.sumsByRoute({ spans: [span] });
+      expect(requests.toSorted((a, b) => (a.routeId < b.routeId ? -1 : 1))).toEqual([
+        { routeId: 'every-day', requests: countsOf({ paid: 12, free: 24 }) },
+        { routeId: 'some-days', requests: countsOf({ paid: 20 }) },
+      ]);
+    });
+
     test('behaviour: money that settled stands in its minute, hour and day, exact beyond 64 bits, as the summary has it', async () => {
       const { ledger } = opened;
       // The first minute of a day, so that all of it is in one.

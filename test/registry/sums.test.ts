@@ -136,6 +136,7 @@ describe.each(KINDS)('sums over HTTP, kept in %s', (kind) => {
     expect(hours['requests']).toEqual({
       ...{ free: [0, 0, 10, 0], paid: [0, 0, 3, 0], payment_required: [0, 0, 6, 0], refused: [0, 2, 0, 0] },
       ...{ error: [0, 1, 0, 0], released: [0, 0, 1, 0], discovery: [0, 4, 0, 0] },
+      ...{ observed: [0, 0, 0, 0], customer: [0, 0, 0, 0], pass: [0, 0, 0, 0], quota: [0, 0, 0, 0] },
     });
     expect(hours['revenue']).toEqual([
       { currency: 'EURC', amounts: ['0', '0', '1000000000000000000000000', '0'] },

@@ -115,6 +115,11 @@ const AMOUNTS = `CAST(sum(CASE WHEN length(amount) <= 12 THEN CAST(amount AS INT
   CAST(sum(CASE WHEN length(amount) BETWEEN 13 AND 24 THEN CAST(substr(amount, 1, length(amount) - 12) AS INTEGER)
     ELSE 0 END) AS TEXT) AS high, group_concat(CASE WHEN length(amount) > 24 THEN amount END, ' ') AS others, sum(charges) AS charges`;
 
+/** Routes whose days are looked up one by one: beyond, it takes longer than to sort the days of all. */
+const MOST_LOOKED_AT = 4000;
+/** Days from which on that is quicker. */
+const MANY_DAYS = 8;
+
 export function createTotalsReads(db: DatabaseSync): TotalsReads {
   const sql = {
     requests: db.prepare(
@@ -144,6 +149,14 @@ export function createTotalsReads(db: DatabaseSync): TotalsReads {
     requestsByRoute: db.prepare(
       `SELECT route_id, ${SUMMED_COUNTS} FROM request_totals
        WHERE step = ? AND start >= ? AND start < ? AND route_id <> '' GROUP BY route_id`,
+    ),
+    nextRouteByDay: db.prepare(
+      `SELECT route_id FROM request_totals INDEXED BY request_totals_by_route
+       WHERE step = 'day' AND route_id <> '' AND route_id > ? ORDER BY route_id LIMIT 1`,
+    ),
+    requestsOfRouteByDay: db.prepare(
+      `SELECT route_id, ${SUMMED_COUNTS} FROM request_totals INDEXED BY request_totals_by_route
+       WHERE step = 'day' AND route_id <> '' AND route_id = ? AND start >= ? AND start < ? GROUP BY route_id`,
     ),
     moneyByRouteByHour: db.prepare(
       `SELECT route_id, currency, asset_decimals, ${AMOUNTS} FROM charge_sums
@@ -176,6 +189,21 @@ export function createTotalsReads(db: DatabaseSync): TotalsReads {
       ...{ step, start: integer(row, 'start'), bucket: integer(row, 'bucket'), requests: integer(row, 'requests') },
     }));
 
+  /** The routes that have a row of some day; undefined if there are too many to look at one by one. */
+  const routesByDay = (): readonly string[] | undefined => {
+    const routes: string[] = [];
+    for (let row = sql.nextRouteByDay.get(''); row !== undefined; row = sql.nextRouteByDay.get(routes.at(-1) ?? '')) {
+      routes.push(text(row, 'route_id'));
+      if (routes.length > MOST_LOOKED_AT) return undefined;
+    }
+    return routes;
+  };
+  const requestsByRoute = ({ step, from, to }: Span): readonly Row[] => {
+    const routes = step === 'day' && to - from >= MANY_DAYS ? routesByDay() : undefined;
+    if (routes === undefined) return sql.requestsByRoute.all(step, from, to);
+    return routes.flatMap((routeId): Row[] => sql.requestsOfRouteByDay.all(routeId, from, to));
+  };
+
   return {
     totals: (query) => {
       const spans = query.spans.filter(({ from, to }) => from < to);
@@ -187,10 +215,8 @@ export function createTotalsReads(db: DatabaseSync): TotalsReads {
       };
     },
     totalsByRoute: (spans) => ({
-      requests: spans.flatMap(({ step, from, to }): RouteRequests[] =>
-        sql.requestsByRoute
-          .all(step, from, to)
-          .map((row) => ({ routeId: text(row, 'route_id'), requests: readRequests(row) })),
+      requests: spans.flatMap((span): RouteRequests[] =>
+        requestsByRoute(span).map((row) => ({ routeId: text(row, 'route_id'), requests: readRequests(row) })),
       ),
       money: spans.flatMap(({ step, from, to }): RouteMoney[] =>
         (step === 'hour' ? sql.moneyByRouteByHour : sql.moneyByRouteByDay).all(from, to).map((row) => ({

@@ -1,0 +1,1 @@
+-- Version 15: nothing to do here. PostgreSQL adds sums by route up without sorting them, which SQLite cannot.
