@@ -126,6 +126,7 @@ function assemble(
     listingOf: discovery?.listingOf,
     page: page && (deps.aroundPage?.(page) ?? page),
     corsOrigins: proxy.corsOrigins,
+    allowedHeaders: [...new Set([...config.selling.customers.values()].flatMap(({ header }) => header || []))],
     methods,
   });
   const paths = pathOptions(config);

@@ -40,6 +40,8 @@ type PaywallDeps = {
   readonly page: Page | undefined;
   readonly corsOrigins: readonly string[];
   readonly methods: ReadonlySet<string>;
+  /** Further headers that pages of other origins may send: those by which customers are known. */
+  readonly allowedHeaders?: readonly string[];
 };
 
 const ALLOWED =
@@ -55,7 +57,8 @@ const MAX_REASON = 200;
 const NO_HEADERS: readonly string[] = [];
 
 export function createPaywall(deps: PaywallDeps): Paywall {
-  const { createPay, quotes, listingOf, paymentRequired, page, corsOrigins, methods } = deps;
+  const { createPay, quotes, listingOf, paymentRequired, page, corsOrigins, methods, allowedHeaders = [] } = deps;
+  const allowed = [ALLOWED, ...allowedHeaders].join(', ');
   const policy = { origins: corsOrigins, exposed: EXPOSED };
   const cors = (origin: string | undefined): readonly string[] =>
     origin === undefined ? [] : corsHeaders(origin, policy);
@@ -104,7 +107,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     const allow = [...methods].join(', ');
     const granted = cors(origin);
     const headers = granted.includes('Access-Control-Allow-Origin')
-      ? [...granted, ...preflightHeaders(allow, ALLOWED)]
+      ? [...granted, ...preflightHeaders(allow, allowed)]
       : ['Allow', allow, ...granted];
     const response = { status: 204, headers, body: '' };
     return {

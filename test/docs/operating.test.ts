@@ -290,8 +290,14 @@ describe('docs/operating.md', () => {
   test('behaviour: the configurations of docs/operating.md load', () => {
     const texts = blocks.filter(({ language }) => language === 'yaml').map((block) => block.text);
     expect(texts.length).toBeGreaterThan(0);
+    const files = temporaryFolder();
+    onTestFinished(files.remove);
+    const keys = files.write('partners.txt', `${'ab'.repeat(32)} partner\n`);
     for (const block of texts) {
-      const config = configOf(`registry: {}\n${block}`);
+      const text = block.replace('partners.txt', keys);
+      const config = configOf(`registry: {}\n${text}`);
+      if (config.selling.isConfigured) expect([...config.selling.plans.byId.keys()]).toEqual(['default', 'partners']);
+      if (config.selling.isConfigured) continue;
       if (config.otlp === undefined) expect(config.proxy?.publicUrl).toBe('https://api.example.com');
       else expect(config.otlp).toMatchObject({ endpoint: 'http://127.0.0.1:4318/v1/traces', sample: 0.05 });
     }
@@ -320,6 +326,7 @@ describe('docs/operating.md', () => {
         'a restore of PostgreSQL',
         'flags for Node',
         'traces',
+        'plans',
       ].toSorted(),
     );
   });

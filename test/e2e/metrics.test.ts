@@ -376,7 +376,7 @@ describe('a registry alone', () => {
     );
     const { text, families } = await scrape(tollgate);
     const wanted = { ...without(GATEWAY, PROXY_ONLY), ...REGISTRY };
-    expectContract(families, wanted, new Set(['owed', 'desk_sign_ins_total']));
+    expectContract(families, wanted, new Set(['owed', 'desk_sign_ins_total', 'free_identities']));
     expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());
     expect(lint(families)).toEqual([]);
     expect(promtool(text) ?? []).toEqual([]);

@@ -86,7 +86,10 @@ beforeAll(async () => {
       '  - { method: POST, route_pattern: "/own-free/*", amount: "0.10", plan_id: own-free }',
       '  - { method: GET, route_pattern: /named, amount: "0.10", plan_id: keys, allow_anonymous: false }',
     ].join('\n'),
-    { handle, proxy: 'trusted_proxies: [127.0.0.1], customer_header_trusted: true' },
+    {
+      handle,
+      proxy: 'trusted_proxies: [127.0.0.1], customer_header_trusted: true, cors_origins: ["https://app.example.com"]',
+    },
   );
 });
 afterAll(async () => {
@@ -177,6 +180,8 @@ describe('tokens', () => {
   const claims = { org: { kind: 'paying' } };
 
   test('behaviour: while no key set could ever be read a token is 503, never a 402; nobody else notices', async () => {
+    // The wrong keys of before are forgotten.
+    kit.pass(61_000);
     expect(codeOf(await kit.ask('/tokens/a', bearer(token(claims))))).toBe('customers_unavailable');
     expect((await kit.ask('/tokens/a')).status).toBe(402);
     expect((await kit.ask('/tokens/a', { headers: { authorization: 'Basic YTpi' } })).status).toBe(402);
@@ -190,6 +195,7 @@ describe('tokens', () => {
   });
 
   test('attack: other algorithms, issuers, audiences, keys, claims and times', async () => {
+    kit.pass(61_000);
     const hmac = (secret: string) => (input: string) =>
       createHash('sha256')
         .update(secret + input)
@@ -378,4 +384,15 @@ describe('free requests and quotas', () => {
       Number(seriesOf(await kit.metrics(), 'tollgate_customers_total', { customers: 'metered', result: 'quota' })),
     ).toBe(2);
   });
+});
+
+test('behaviour: pages of other origins may send the headers of customers, and read what is left', async () => {
+  const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'GET' };
+  const preflight = await kit.ask('/keys/a', { method: 'OPTIONS', headers });
+  expect([preflight.status, preflight.headers['access-control-allow-headers']]).toEqual([
+    204,
+    expect.stringContaining('x-api-key'),
+  ]);
+  const asked = await kit.ask('/keys/a', { headers: { origin: 'https://app.example.com' } });
+  expect(asked.headers['access-control-expose-headers']).toContain('Tollgate-Free-Left');
 });

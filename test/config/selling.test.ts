@@ -1,0 +1,73 @@
+// The sentences of the `selling` section: every mistake is told with what would be right, and nothing of it is ignored.
+import { afterAll, expect, test } from 'vitest';
+import { readConfig } from '../../src/config/load.ts';
+import { NETWORKS } from '../../src/gateway/rails/rails.ts';
+import { temporaryFolder } from '../support/process.ts';
+
+const files = temporaryFolder();
+afterAll(files.remove);
+const NOW = Date.UTC(2026, 0, 1);
+const wrongKeys = files.write('wrong.txt', `${'ab'.repeat(32)} one\nnot a digest\n`);
+
+function problemsOf(selling: string, proxy = '', routes = ''): readonly string[] {
+  const text = `proxy: { upstream: "http://127.0.0.1:3000"${proxy} }\nregistry: {}\nselling: { ${selling} }\n${routes}`;
+  const read = readConfig(text, {
+    file: 't.yaml',
+    path: `${files.folder}/t.yaml`,
+    env: {},
+    networks: NETWORKS,
+    now: NOW,
+  });
+  return read.ok ? [] : read.problems.map(({ path, message }) => `${path}: ${message}`);
+}
+
+test.each([
+  ['plans: [{ id: a, observe: {} }]', 'selling.plans[0].observe.until: is missing; write a time in UTC'],
+  ['plans: [{ id: a, observe: { until: tomorrow } }]', 'selling.plans[0].observe.until: is not a time in UTC'],
+  ['plans: [{ id: a, observe: { until: "2026-04-04T00:00:01Z" } }]', 'observe.until: is more than 92 days ahead'],
+  ['plans: [{ id: a }, { id: a }]', 'selling.plans[1].id: is the id of an earlier plan'],
+  [
+    'plans: [{ id: a, customers: [parners] }], customers: [{ id: partners, networks: [10.0.0.0/8] }]',
+    'did you mean partners?',
+  ],
+  ['plans: [{ id: a, free: { requests: 1, window: week } }]', 'free.window: is not known; write hour, day or month'],
+  ['plans: [{ id: a, free: { requests: 1, window: day, by: customer } }]', 'proxy.customer_header_trusted is not true'],
+  ['plans: [{ id: a, price: {} }]', 'selling.plans[0].price: is not in this version'],
+  ['plans: [{ id: a, passes: [] }]', 'selling.plans[0].passes: is not in this version'],
+  ['plans: [{ id: a, metre: {} }]', 'selling.plans[0].metre: is not known here'],
+  ['customers: [{ id: a }]', 'says nothing by which a customer is known; write exactly one of'],
+  ['customers: [{ id: a, header: X-Key, networks: [10.0.0.0/8] }]', 'header: stands beside `networks`'],
+  ['customers: [{ id: a, ask: { statuses: [401] } }]', 'customers[0].header: is missing'],
+  ['customers: [{ id: a, header: X-Key, ask: { statuses: [404] } }]', 'is not 401 or 403'],
+  ['customers: [{ id: a, header: Host, ask: { statuses: [401] } }]', 'is a header with a meaning of its own'],
+  [
+    'customers: [{ id: a, header: X-Key, ask: { statuses: [401] }, quota: { requests: 1, window: day } }]',
+    'quota: stands beside `ask`',
+  ],
+  [
+    'customers: [{ id: a, header: X-Key, keys_file: nowhere.txt }]',
+    'keys_file: names a file that cannot be read (ENOENT)',
+  ],
+  [
+    `customers: [{ id: a, header: X-Key, keys_file: ${wrongKeys} }]`,
+    'names a file that is not right: line 2 is not usable',
+  ],
+  ['customers: [{ id: a, header: X-Key, jwt: { issuer: i, audience: a } }]', 'says nothing to check tokens with'],
+  [
+    'customers: [{ id: a, header: X-Key, jwt: { issuer: i, audience: a, jwks_url: "http://id.example.com/k" } }]',
+    'jwks_url: is not an https URL, or http to a loopback address',
+  ],
+])('refuses: %s', (selling, sentence) => {
+  expect(problemsOf(selling).join('\n')).toContain(sentence);
+});
+
+test('refuses: a route of the file that names no plan of the file', () => {
+  const routes = 'routes: [{ route_pattern: /a, amount: "1", plan_id: trail }]';
+  expect(problemsOf('plans: [{ id: trial }]', '', routes)).toEqual([
+    'routes[0].plan_id: names no plan; did you mean trial?',
+  ]);
+});
+
+test('behaviour: a dry run whose end is past is taken, and charges', () => {
+  expect(problemsOf('plans: [{ id: a, observe: { until: "2025-12-01T00:00:00Z" } }]')).toEqual([]);
+});
