@@ -52,7 +52,10 @@ describe.each(SHAPES)('$name', ({ registry, more, sidecars }) => {
   let token = '';
   const files = temporaryFolder();
   const others: TollgateProcess[] = [];
-  const expected: Counts = { free: 0, paid: 0, payment_required: 0, refused: 0, error: 0, released: 0, discovery: 0 };
+  const expected: Counts = {
+    ...{ free: 0, paid: 0, payment_required: 0, refused: 0, error: 0, released: 0, discovery: 0 },
+    ...{ observed: 0, customer: 0, pass: 0, quota: 0 },
+  };
   let settled = 0n;
 
   beforeAll(async () => {
