@@ -60,6 +60,8 @@ const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
   TollgateOwed: STORE,
   TollgatePaidNotDelivered: PROXY,
   TollgateReplays: PROXY,
+  TollgateDecisionsRefused: PROXY,
+  TollgateDecisionsUndelivered: PROXY,
   TollgateRevenueStopped: PROXY,
   TollgateConfigReloadFailed: EVERY,
   TollgateWorkerEnded: WORKERS,
@@ -94,6 +96,7 @@ async function start(name: string, lines: readonly string[], listeners: readonly
 async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
   const pays = [
     `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url} }`,
+    'decision: { listen: 127.0.0.1:0, dialect: nginx }',
     `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [{ url: ${facilitator.url}, timeouts: { verify: 3s, settle: 3s } }], rpc_url: ${chain.rpcUrl} }]`,
   ];
   const routes = 'routes: [{ route_pattern: "/paid/*", method: "*", amount: "0.01" }]';
