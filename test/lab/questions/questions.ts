@@ -147,8 +147,13 @@ function makeQuestion(rng: Rng, secret: string): { readonly bytes: string; reado
   const version = rng.int(10) === 0 ? pick(['1.0', '1.2', '2.0', '0.9']) : '1.1';
   const method = rng.int(6) === 0 ? pick(METHODS) : 'GET';
   const body = rng.int(10) === 0 ? pick(['5\r\nhello\r\n0\r\n\r\n', 'hello', 'GET / HTTP/1.1\r\nhost: a\r\n\r\n']) : '';
-  // What stands in a query is no path.
-  const isFree = (each: string): boolean => !/paid|%70/i.test(each.split('?', 1)[0] ?? '');
+  // Only a path below /paid costs something, in whatever spelling; what leads up is never allowed.
+  const isFree = (each: string): boolean => {
+    const [path = ''] = each.split('?', 1);
+    if (/\.\.|%2e|\\|\/\/|%2f/i.test(path)) return false;
+    const [first = ''] = path.toLowerCase().replace('%70', 'p').slice(1).split(/[/;]/, 1);
+    return first !== 'paid';
+  };
   // Two headers may name one URL and its target.
   const named = asked.flatMap((each) => [each, each.replace(/^https?:\/\/[^/?#]*/i, '')]);
   return {
