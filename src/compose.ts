@@ -3,6 +3,7 @@
 // In one process the registry hands its routes and its ledger to the gateway by calls; apart they come over HTTP. Nothing
 // here decides about a request.
 import { createAttention, type Attention } from './compose/attention.ts';
+import { publishKeys } from './compose/assertion.ts';
 import { createClosers } from './compose/closers.ts';
 import { observeCounters } from './compose/counter-metrics.ts';
 import { createDraining } from './compose/draining.ts';
@@ -96,7 +97,13 @@ export async function startTollgate(config: Config, deps: TollgateDeps): Promise
   const scrape: Metrics['text'] = () => (parts.gateway?.metricsText ?? metrics.text)();
   const admin = createListener(
     { name: 'admin', listen: config.admin.listen, ...INTERNAL, log },
-    { request: createAdmin({ contentType: metrics.contentType, text: scrape }, checks) },
+    {
+      request: publishKeys(
+        'admin',
+        () => settings.config,
+        createAdmin({ contentType: metrics.contentType, text: scrape }, checks),
+      ),
+    },
   );
   const why = (id: string): Promise<WhyReport> => {
     const { ledgers } = parts.registry ?? parts.gateway ?? { ledgers: undefined };

@@ -17,6 +17,7 @@ import { systemSchedule } from '../host/clock.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { WorkerPlan } from '../host/worker-count.ts';
 import type { StoredLedger } from '../registry/store/stored-ledger.ts';
+import { tellAssertion } from './assertion.ts';
 import type { Attention } from './attention.ts';
 import type { Closers } from './closers.ts';
 import { observeCounters } from './counter-metrics.ts';
@@ -41,7 +42,7 @@ type RunningSync = Awaited<ReturnType<typeof SyncPart.startSync>>;
 export type Gateway = {
   readonly front: FrontPart;
   readonly discovery: DiscoverySource;
-  /** Says in the log what the plans of the configuration in force observe, and until when. */
+  /** Says in the log what the plans of the configuration in force observe, and until when, and what the upstream is told. */
   readonly observe: () => void;
   /** Says in the log what the configuration in force means for `routes`. */
   readonly tell: (routes: readonly Route[]) => void;
@@ -106,7 +107,11 @@ export async function startGateway(registry: RegistryPart | undefined, given: Ga
     ...{ config: () => settings.config, now: deps.clock.now, schedule: systemSchedule, metrics: deps.metrics, log },
   });
   closers.addFirst(async () => observations.close());
-  observations.begin();
+  const observe = (): void => {
+    observations.begin();
+    tellAssertion(settings.config, log);
+  };
+  observe();
   const tell = (routes: readonly Route[]): void => {
     void discovery.tell(routes);
     publisher.refresh();
@@ -117,7 +122,7 @@ export async function startGateway(registry: RegistryPart | undefined, given: Ga
   watchGateway(deps.attention, { front: served, sync, own, clock: deps.clock });
   const takesCharges = registry?.isPossible ?? own?.readiness.isPossible ?? (() => false);
   return {
-    ...{ front: served.front, discovery, observe: observations.begin, tell, sync },
+    ...{ front: served.front, discovery, observe, tell, sync },
     listeners: [...namedListener('sync', sync), ...served.front.listeners],
     checks: [
       ...(sync === undefined ? [] : [sync.check]),

@@ -28,6 +28,7 @@ import { createListener, type Listener } from '../host/server.ts';
 import { createPool } from '../http/pool.ts';
 import { settleBy } from '../domain/selling/plan.ts';
 import { readCaller } from '../gateway/caller.ts';
+import { assertFor } from './assertion.ts';
 import type { SellFor } from './selling.ts';
 import { createTrial, type OwnTrial } from './trial.ts';
 import { matchRules, pathOptions, receiversById, type Part } from './part.ts';
@@ -163,6 +164,7 @@ function assemble(
       host: proxy.hostHeader === 'preserve' ? undefined : upstream.host,
       publicUrl: proxy.publicUrl,
       passPaymentHeaders: proxy.passPaymentHeaders,
+      assert: assertFor(config, proxy, { clock, random }),
       customerHeaderTrusted: proxy.customerHeaderTrusted,
       idleMs: timeouts.idleMs,
     },

@@ -23,6 +23,7 @@ import { StoreUnavailable, UPGRADING } from '../registry/store/ports.ts';
 import type { Settings } from './settings.ts';
 import type { WhyLedgers } from './why.ts';
 import type { Attention } from './attention.ts';
+import { publishKeys } from './assertion.ts';
 import { startAudit, type ConfigAudit } from './audit.ts';
 import { createSharedSettings } from './common-settings.ts';
 import { differencesCheck, followConfiguration, observeDifferences } from './declared-routes.ts';
@@ -162,7 +163,7 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
       timeouts: INTERNAL.timeouts,
       refusals: INTERNAL.refusals,
     },
-    { request: handle },
+    { request: publishKeys('registry', config, handle) },
   );
   observeDifferences(metrics, registry.differences);
   return {

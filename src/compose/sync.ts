@@ -16,6 +16,7 @@ import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
+import { publishKeys } from './assertion.ts';
 import { INTERNAL, matchRules, pathOptions, type Part } from './part.ts';
 
 type SyncPartDeps = {
@@ -117,7 +118,7 @@ export async function startSync(
   const relay = createRelayApi({ registryUrl: new URL(registryUrl), offlineResponses, sync });
   const listener = createListener(
     { name: 'sync', listen: section.listen, ...INTERNAL, log },
-    { request: relay.handle },
+    { request: publishKeys('registry', config, relay.handle) },
   );
   const close = async (): Promise<void> => {
     relay.close();

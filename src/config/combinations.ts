@@ -6,6 +6,7 @@ import { allowedMethods, refuseMethod } from '../domain/routing/method.ts';
 import { parsePattern } from '../domain/routing/pattern.ts';
 import type { Networks } from '../domain/payment/network.ts';
 import { METHOD } from '../domain/routing/route-fields.ts';
+import { assertionIssues } from './assertion.ts';
 import { deskIssues } from './desk.ts';
 import { isSafeUrl, parseUrl } from './fields.ts';
 import { listenIssues } from './listen-clashes.ts';
@@ -37,6 +38,7 @@ export function combinationIssues(raw: RawSection, networks: Networks, nowMs: nu
     ...repeated(raw, ['selling', 'plans'], 'id', 'is the id of an earlier plan; every plan needs its own'),
     ...repeated(raw, ['selling', 'customers'], 'id', 'is the id of an earlier entry; every entry needs its own'),
     ...sellingIssues(raw, nowMs),
+    ...assertionIssues(raw),
     ...storeIssues(raw),
     ...workerIssues(raw),
   ];

@@ -4,8 +4,6 @@ import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 
 /** A key, `*` for each entry of a list, and the advice about it. */
 const LATER: readonly { readonly path: Path; readonly advice: string }[] = [
-  { path: ['assertion'], advice: 'take it out; the upstream is told by Tollgate-Access and its like' },
-  { path: ['selling', 'public_keys_listen'], advice: 'take it out; nothing is signed for the upstream' },
   { path: ['selling', 'plans', '*', 'price'], advice: 'take it out; a request costs what its route says' },
   { path: ['selling', 'plans', '*', 'meter'], advice: 'take it out; a request costs what its route says' },
   ...['passes', 'single', 'wallet', 'cookie'].map((key) => ({

@@ -1,6 +1,7 @@
 // The configuration: every key with its schema, default, name in the program and sentence, and whether it needs a
 // restart, and no other key. The program works with the schema's output. Rules about two keys stand in combinations.ts.
 import { z } from 'zod';
+import { assertionSection } from './assertion.ts';
 import { decisionList } from './decision-keys.ts';
 import { discoverySection } from './discovery.ts';
 import { choice, count, countOr, duration, flag, listen, optionalDuration, secret } from './fields.ts';
@@ -79,6 +80,11 @@ export function createConfigSchema(folder: string) {
       'Routes that this file declares. A registry may have more.',
     ),
     selling: key('selling', sellingSection(folder).optional(), 'How routes are sold besides their price.'),
+    assertion: key(
+      'assertion',
+      assertionSection.optional(),
+      'A signed statement to your API of what let a request pass. Left out: none.',
+    ),
     page: key('page', pageSection(folder).prefault({}), 'The page that a browser shows for a paid URL.'),
     x402: key(
       'x402',

@@ -16,6 +16,7 @@ const PLACES: readonly SecretPlace[] = [
   { section: ['selling', 'customers', '*', 'jwt'], key: 'public_key' },
   { section: ['charges'], key: 'secrets', lines: true },
   { section: ['sync'], key: 'api_key' },
+  { section: ['assertion'], key: 'secret' },
   { section: ['webhooks', '*'], key: 'secret', lines: true },
   { section: ['decision', '*'], key: 'secret' },
   { section: ['receivers', '*', 'facilitators', '*', 'auth'], key: 'token' },

@@ -68,6 +68,11 @@ const plan = section({
 
 export function sellingSection(folder: string) {
   return section({
+    public_keys_listen: key(
+      'publicKeysListen',
+      choice(['admin', 'registry']).default('admin'),
+      'The listener that serves the public keys of `assertion`, at /.well-known/jwks.json. In a sidecar `registry` is `sync.listen`.',
+    ),
     plans: key(
       'plans',
       z.array(plan).max(MOST_PLANS, `holds more than ${MOST_PLANS} plans; take some out`).default([]),
@@ -87,15 +92,19 @@ type SellingSection = z.output<ReturnType<typeof sellingSection>>;
 export type SellingConfig = {
   readonly plans: Plans;
   readonly customers: CustomerEntries;
-  /** Whether the configuration says anything about it. */
+  /** Listener that serves the public keys of assertions. */
+  readonly publicKeysListen: SellingSection['publicKeysListen'];
+  /** Whether the configuration says anything about plans. */
   readonly isConfigured: boolean;
 };
 
 export function toSelling(given: SellingSection | undefined): SellingConfig {
+  const { plans = [], customers = [], publicKeysListen = 'admin' } = given ?? {};
   return {
-    plans: plansOf((given?.plans ?? []).map(toPlan)),
-    customers: new Map((given?.customers ?? []).map((entry) => [entry.id, toCustomer(entry)])),
-    isConfigured: given !== undefined,
+    plans: plansOf(plans.map(toPlan)),
+    customers: new Map(customers.map((entry) => [entry.id, toCustomer(entry)])),
+    publicKeysListen,
+    isConfigured: plans.length > 0 || customers.length > 0,
   };
 }
 

@@ -72,7 +72,7 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
   }
   if (config.discovery !== undefined && front === undefined)
     warnings.push('discovery does nothing here: a registry alone takes no payments; write it where the proxy is');
-  warnings.push(...otlpWarnings(config));
+  warnings.push(...otlpWarnings(config), ...assertionWarnings(config));
   const { plans, customers } = config.selling;
   for (const plan of plans.byId.values()) {
     const asks = plan.customers.some((id) => customers.get(id)?.proof.kind === 'ask');
@@ -123,6 +123,20 @@ function decisionWarnings({ decision = [] }: LoadedConfig): string[] {
         : []),
     ];
   });
+}
+
+function assertionWarnings({ assertion, proxy, decision, selling }: LoadedConfig): string[] {
+  if (assertion === undefined) return [];
+  if (proxy === undefined)
+    return decision === undefined
+      ? []
+      : [
+          'assertion signs nothing for a decision listener, whose asker forwards the request; write it where a `proxy` is',
+        ];
+  if (assertion.on !== 'plan' || selling.plans.byId.size > 0) return [];
+  return [
+    'assertion.on is plan and `selling.plans` is empty: no request is asserted; write on: protected, or plans and the `plan_id` of routes',
+  ];
 }
 
 /** Flags were its source, whether they are read now or a command reads what the server wrote of them. */

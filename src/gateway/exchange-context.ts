@@ -5,6 +5,7 @@ import type { Log } from '../host/log.ts';
 import type { WriteBatch } from '../host/write-batch.ts';
 import type { Transport } from '../http/transport.ts';
 import type { Paywall } from './paywall.ts';
+import type { Assert } from './selling/assertion.ts';
 import type { Telemetry } from './telemetry.ts';
 
 /** The parts that every exchange of a configuration uses. */
@@ -20,6 +21,8 @@ export type ExchangeContext = {
   readonly host: string | undefined;
   readonly publicUrl: string | undefined;
   readonly passPaymentHeaders: boolean;
+  /** Signs for the upstream what let a request pass; left out: nothing is signed. */
+  readonly assert?: Assert | undefined;
   /** A proxy in front authenticates the customer header. */
   readonly customerHeaderTrusted: boolean;
   /** A tunnel without a byte for so long is closed. */

@@ -224,6 +224,8 @@ export class Exchange
     // A client that expects a 100 gets it when the request goes upstream. So no refusal has a 100 in front of it.
     if (req.headers.expect !== undefined && req.httpVersionMinor === 1 && !upgrade) res.writeContinue();
     const headers = upstreamHeaders(req, permit, this);
+    const assertion = context.assert?.(permit, this);
+    if (assertion !== undefined) headers.push('Tollgate-Assertion', assertion);
     if (upgrade) headers.push(...TUNNEL_OFFER);
     const body = hasBody(req) ? req : undefined;
     const { reserved } = this;

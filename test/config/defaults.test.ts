@@ -11,7 +11,12 @@ const REST = {
   routes: [],
   webhooks: [],
   x402: { v1: false },
-  selling: { isConfigured: false, customers: new Map(), plans: { byId: new Map(), standard: undefined } },
+  selling: {
+    publicKeysListen: 'admin',
+    isConfigured: false,
+    customers: new Map(),
+    plans: { byId: new Map(), standard: undefined },
+  },
   page: {
     ...{ enabled: true, name: undefined, logo: undefined, accent: '#1652f0' },
     ...{ support: undefined, termsUrl: undefined, privacyUrl: undefined },

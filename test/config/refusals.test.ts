@@ -21,9 +21,98 @@ const receiver = (from: string, to: string): string => `${ALL_IN_ONE}receivers:$
 const discovery = (lines: string): string => `registry: {}\ndiscovery: { ${lines} }\n`;
 const route = (lines: string): string => `${ALL_IN_ONE}routes:\n  - route_pattern: /a\n    ${lines}\n`;
 
+/** An all-in-one whose assertion begins at column 14. */
+const assertion = (lines: string): string => `${ALL_IN_ONE}assertion: { ${lines} }\n`;
 const otlp = (lines: string): string => `${ALL_IN_ONE}otlp: { ${lines} }\n`;
 
 const CASES: readonly Case[] = [
+  [
+    'an assertion for nobody',
+    `${ALL_IN_ONE}assertion: {}\n`,
+    '3:1 assertion.audience:',
+    'is missing; write what your API calls',
+  ],
+  [
+    'an assertion without a section',
+    `${ALL_IN_ONE}assertion:\n`,
+    '3:1 assertion.audience:',
+    'is missing; write what your API calls',
+  ],
+  [
+    'an audience with spaces',
+    assertion('audience: my api'),
+    '3:24 assertion.audience:',
+    'is not what your API calls itself',
+  ],
+  ['an audience that is a number', assertion('audience: 7'), '3:24 assertion.audience:', 'is a number: quote it'],
+  ['a short assertion', assertion('audience: a, ttl: 4s'), '3:32 assertion.ttl:', 'is out of range; write 5s to 1m'],
+  ['a long assertion', assertion('audience: a, ttl: 61s'), '3:32 assertion.ttl:', 'is out of range; write 5s to 1m'],
+  [
+    'an assertion of half a second',
+    assertion('audience: a, ttl: 5500ms'),
+    '3:32 assertion.ttl:',
+    'is not in whole seconds',
+  ],
+  [
+    'an assertion on free routes',
+    assertion('audience: a, on: free'),
+    '3:31 assertion.on:',
+    'is not known; write plan, protected or all',
+  ],
+  [
+    'an assertion that nobody signs',
+    assertion('audience: a, alg: none'),
+    '3:32 assertion.alg:',
+    'is not known; write EdDSA or HS256',
+  ],
+  [
+    'an assertion signed by RSA',
+    assertion('audience: a, alg: RS256'),
+    '3:32 assertion.alg:',
+    'is not known; write EdDSA or HS256',
+  ],
+  [
+    'HS256 without its secret',
+    assertion('audience: a, alg: HS256'),
+    '3:1 assertion.secret:',
+    'is missing; HS256 signs with a secret',
+  ],
+  [
+    'HS256 with a short secret',
+    assertion('audience: a, alg: HS256, secret: short'),
+    '3:47 assertion.secret:',
+    'is not a secret of at least 32 bytes',
+  ],
+  [
+    'a secret for EdDSA',
+    assertion(`audience: a, secret: ${SECRET}`),
+    '3:27 assertion.secret:',
+    'is of no use to EdDSA',
+  ],
+  [
+    'a secret of assertions that signs prices too',
+    `${assertion(`audience: a, alg: HS256, secret: "${SECRET}"`)}charges: { secrets: ["${SECRET}"] }\n`,
+    '3:47 assertion.secret:',
+    'is one of `charges.secrets`',
+  ],
+  [
+    'an unknown key of an assertion',
+    assertion('audience: a, algorithm: EdDSA'),
+    '3:27 assertion.algorithm:',
+    'did you mean alg',
+  ],
+  [
+    'public keys on the port of the proxy',
+    `${ALL_IN_ONE}selling: { public_keys_listen: proxy }\n`,
+    '3:32 selling.public_keys_listen:',
+    'is not known; write admin or registry',
+  ],
+  [
+    'public keys on a registry that is not here',
+    `${sync('registry_url: http://127.0.0.1:1')}selling: { public_keys_listen: registry }\n`,
+    '6:32 selling.public_keys_listen:',
+    'names a listener that is not here',
+  ],
   [
     'a collector without a scheme',
     otlp('endpoint: "collector:4318"'),

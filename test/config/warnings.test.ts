@@ -42,6 +42,12 @@ test.each<[string, string, string]>([
     `otlp: { endpoint: "http://collector.example.com:4318" }\n${proxy('')}`,
     'otlp.endpoint is plain http beyond this network',
   ],
+  [
+    'assertions where another proxy forwards',
+    `assertion: { audience: a }\nregistry: {}\ndecision: { dialect: caddy }\nreceivers:${RECEIVER}\n`,
+    'assertion signs nothing for a decision listener',
+  ],
+  ['assertions of plans that are not there', `assertion: { audience: a }\n${proxy('')}`, 'assertion.on is plan'],
   ['nowhere to pay to', proxy('').replace(/receivers[^]*/, ''), 'receivers is empty'],
   ['no default receiver', proxy('').replace('id: default', 'id: other'), 'no receiver has the id `default`'],
   [

@@ -3,6 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
 import { startGate } from '../support/gate.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
@@ -38,6 +39,7 @@ const configured = (name: string, { price = '0.10', undeclared = 'forward', fold
       `registry: { listen: 127.0.0.1:0, store: "sqlite:${folder}/t.db", api_keys: [{ name: t, key: ${API_KEY} }] }`,
       'admin: { listen: 127.0.0.1:0 }',
       `charges: { secrets: ["\${CHARGE_SECRET}"] }`,
+      'assertion: { audience: workers, on: all }',
       ...MONEY.map((line) => line.replace('0.10', price)),
     ].join('\n'),
   );
@@ -112,6 +114,21 @@ describe('two workers', () => {
     for (const worker of [1, 2])
       for (const file of ['environ', 'cmdline'])
         expect(readFileSync(`/proc/${pidOf(tollgate, worker)}/${file}`, 'utf8')).not.toContain(SECRET);
+  });
+
+  test('behaviour: both workers sign for the upstream with the key that their owner publishes', async () => {
+    const before = upstream.seen.length;
+    expect(await atAll(() => status('/signed'))).toEqual([200]);
+    const keys = await fetch(`${tollgate.url('admin')}/.well-known/jwks.json`);
+    const set = createLocalJWKSet((await keys.json()) as JSONWebKeySet);
+    for (const { headers } of upstream.seen.slice(before)) {
+      const { payload } = await jwtVerify(String(headers['tollgate-assertion']), set, { audience: 'workers' });
+      expect(payload).toMatchObject({ htm: 'GET', htu: '/signed', access: 'free' });
+    }
+    const workers = tollgate.lines.flatMap(({ msg, worker, path: asked }) =>
+      msg === 'request' && asked === '/signed' ? [worker] : [],
+    );
+    expect(new Set(workers).size).toBe(2);
   });
 
   test('behaviour: a route that is made at the registry is in force in both workers', async () => {

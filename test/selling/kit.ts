@@ -36,6 +36,8 @@ export type PlanKit = {
   readonly pass: (ms: number) => void;
   readonly now: () => number;
   readonly reload: (text: string) => Promise<void>;
+  /** Address of a listener, such as `admin`. */
+  readonly urlOf: (listener: string) => string;
   /** Calls of the facilitator, such as `verify`. */
   readonly facilitated: readonly string[];
   readonly close: () => Promise<void>;
@@ -73,7 +75,14 @@ export async function startPlans(
     proxy = '',
     handle,
     files: given = {},
-  }: { proxy?: string; handle?: RequestListener; files?: Readonly<Record<string, string>> } = {},
+    behind,
+  }: {
+    proxy?: string;
+    handle?: RequestListener;
+    files?: Readonly<Record<string, string>>;
+    /** URL of an API that stands in for the upstream of the kit. */
+    behind?: string;
+  } = {},
 ): Promise<PlanKit> {
   const files = temporaryFolder();
   for (const [name, content] of Object.entries(given)) files.write(name, content);
@@ -84,7 +93,7 @@ export async function startPlans(
   const now = (): number => systemClock.now() + ahead;
   const log = createLog('debug', (line) => void lines.push(JSON.parse(line) as LogFields), now);
   const configOf = (said: string): Config =>
-    readText(around(said, upstream.url, facilitator, proxy === '' ? '' : `, ${proxy}`), files.folder, now());
+    readText(around(said, behind ?? upstream.url, facilitator, proxy === '' ? '' : `, ${proxy}`), files.folder, now());
   const tollgate: Tollgate = await startTollgate(configOf(text), {
     ...{ log, random: createRandom(), version: '0.0.0' },
     clock: { now, monotonic: () => systemClock.monotonic() + ahead },
@@ -126,6 +135,7 @@ export async function startPlans(
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       return send('registry', path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
     },
+    urlOf: (listener) => `http://127.0.0.1:${tollgate.addresses[listener]?.port}`,
     pass: (ms) => void (ahead += ms),
     reload: (said) => tollgate.reload(configOf(said)),
     close: async () => {
