@@ -119,6 +119,22 @@ describe('an assertion', () => {
     expect(heard).toEqual(expected);
   });
 
+  test('behaviour: it names the customer who need not pay, and says of a dry run that it is one', async () => {
+    const until = new Date(kit.now() + 3_600_000).toISOString();
+    const sold = (plan: string): string =>
+      written().replace(
+        'plans: [{ id: plain }]',
+        `customers: [{ id: office, networks: [127.0.0.0/8] }], plans: [${plan}]`,
+      );
+    await kit.reload(sold('{ id: plain, customers: [office] }'));
+    expect((await kit.ask('/plain/x')).status).toBe(200);
+    expect(await verified(assertionSeen())).toMatchObject({ access: 'customer', customer_id: 'office' });
+    await kit.reload(sold(`{ id: plain, observe: { until: "${until}" } }`));
+    expect((await kit.ask('/plain/x')).status).toBe(200);
+    const claims = await verified(assertionSeen());
+    expect([claims['access'], claims['customer_id'], claims['charge_id']]).toEqual(['observed', undefined, undefined]);
+  });
+
   test('behaviour: left out, nothing is signed and nothing is published', async () => {
     await kit.reload(written({ assertion: '' }));
     expect((await kit.pay('/plain/x')).status).toBe(200);
