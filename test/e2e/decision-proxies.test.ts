@@ -11,7 +11,7 @@ import { openRaw } from '../support/raw-client.ts';
 import { isInstalled, PROGRAMS, SHIPPED, startShippedProxy, type RunningProxy } from '../support/shipped-proxy.ts';
 
 const INSTALLED = PROGRAMS.filter(isInstalled);
-const DIALECTS = PROGRAMS.map(({ dialect }) => dialect);
+const DIALECTS = [...new Set(PROGRAMS.map(({ dialect }) => dialect))];
 const nameOf = (dialect: string): string => {
   const index = DIALECTS.indexOf(dialect);
   return index === 0 ? 'decision' : `decision[${index}]`;
@@ -122,7 +122,7 @@ describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
   let proxy: RunningProxy;
   beforeAll(async () => {
     const decision = paid.tollgate().port(nameOf(program.dialect));
-    proxy = await startShippedProxy(program, `${files.write(program.dialect, '')}.d`, {
+    proxy = await startShippedProxy(program, `${files.write(program.name.replace(' ', '-'), '')}.d`, {
       ...{ upstream: paid.upstream.port, decision, secret: SECRET },
     });
   }, 60_000);
@@ -209,6 +209,10 @@ describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
       'X-Original-URI',
       'X-Forwarded-Uri',
       'X-Rewrite-URL',
+      'X_Original.URL',
+      'X-Envoy-Original-Path',
+      'Script-Name',
+      'Tollgate-Access',
       'Tollgate-Secret',
       'Tollgate-Request-Id',
     ]) {

@@ -2,7 +2,7 @@
 // configuration is changed but addresses, the secret, and where the program may write.
 import { spawn, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync, mkdirSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, readFileSync, writeFileSync, mkdirSync } from 'node:fs';
 import { createServer, connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -16,11 +16,30 @@ export type ProxyProgram = {
   /** Files of the configuration, the main one first. */
   readonly files: readonly string[];
   readonly args: (folder: string, file: string) => readonly string[];
+  /** Files without which the program cannot run its configuration. */
+  readonly needs?: readonly string[];
+  /** Whether it refuses to serve as root. */
+  readonly isUnprivileged?: true;
 };
 
 /** A worker of nginx has to write into the folder of the test. */
 const USER = process.getuid?.() === 0 ? 'user root; ' : '';
 const NGINX = `${USER}daemon off; pid nginx.pid; error_log stderr error;`;
+
+/** Debian's places. LuaSocket is a package of its own there. */
+const APACHE_MODULES = '/usr/lib/apache2/modules';
+const LUA_SOCKET = '/usr/share/lua/5.3/socket/http.lua';
+const LOADED = ['mpm_event', 'authz_core', 'headers', 'lua', 'proxy', 'proxy_http', 'setenvif', 'unique_id'];
+const NOBODY = 65_534;
+
+/** What the main configuration of an Apache says before the shipped one comes. */
+function apacheLines(folder: string): string[] {
+  return [
+    ...LOADED.map((name) => `LoadModule ${name}_module ${APACHE_MODULES}/mod_${name}.so`),
+    ...[`PidFile ${folder}/apache.pid`, `ErrorLog ${folder}/error.log`, 'LogLevel error', 'ServerName 127.0.0.1'],
+    ...[`DefaultRuntimeDir ${folder}`, `Mutex file:${folder} default`],
+  ];
+}
 
 export const PROGRAMS: readonly ProxyProgram[] = [
   {
@@ -39,9 +58,18 @@ export const PROGRAMS: readonly ProxyProgram[] = [
     ...{ name: 'HAProxy', dialect: 'haproxy', program: 'haproxy', files: ['haproxy.cfg', 'haproxy.lua'] },
     args: (_, file) => ['-f', file, '-db'],
   },
+  {
+    ...{ name: 'Apache', dialect: 'haproxy', program: 'apache2', files: ['apache.conf', 'apache.lua'] },
+    ...{ needs: [`${APACHE_MODULES}/mod_lua.so`, LUA_SOCKET], isUnprivileged: true },
+    args: (folder, file) => [
+      ...['-d', folder, '-f', file, '-D', 'FOREGROUND'],
+      ...apacheLines(folder).flatMap((line) => ['-C', line]),
+    ],
+  },
 ];
 
-export function isInstalled({ program }: ProxyProgram): boolean {
+export function isInstalled({ program, needs = [] }: ProxyProgram): boolean {
+  if (!needs.every((file) => existsSync(file))) return false;
   try {
     execFileSync('sh', ['-c', `command -v ${program}`], {
       stdio: 'ignore',
@@ -71,15 +99,22 @@ export async function startShippedProxy(
       .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
       .replaceAll('http://:8080', `http://:${port}`)
       .replaceAll('change-me-change-me', secret)
+      .replaceAll('/etc/apache2/tollgate', folder)
       .replace(
         /^http \{/m,
         `http { access_log off; ${TEMPORARY.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}`,
       );
     writeFileSync(path.join(folder, file), text);
   }
+  const owner = program.isUnprivileged === true && process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : undefined;
+  if (owner !== undefined) {
+    chmodSync(path.dirname(folder), 0o755);
+    chownSync(folder, owner.uid, owner.gid);
+  }
   const [main = ''] = program.files;
   const child = spawn(program.program, program.args(folder, path.join(folder, main)), {
     cwd: folder,
+    ...owner,
     env: { PATH: `${process.env['PATH']}:/usr/sbin`, HOME: folder },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
