@@ -42,8 +42,8 @@ describe.each(DOCUMENTS)('%s', (file) => {
 
 test('behaviour: the README leads to every document for users', () => {
   const text = readText('README.md');
-  for (const file of ['docs/paying.md', 'docs/operating.md', 'config/README.md', 'SECURITY.md', 'CHANGELOG.md'])
-    expect.soft(text).toContain(`](${file}`);
+  const files = ['docs/paying.md', 'docs/operating.md', 'docs/assertion.md', 'config/README.md', 'SECURITY.md'];
+  for (const file of [...files, 'CHANGELOG.md']) expect.soft(text).toContain(`](${file}`);
 });
 
 test('behaviour: the README is read in one go', () => {
