@@ -1,5 +1,6 @@
 // The calls of `tollgate check --online`: to the facilitators and nodes of every receiver, a sidecar's registry with
-// its key, a shared store, the desk's OpenID provider, and the upstream. They change nothing; the upstream gets a connection and no request.
+// its key, a shared store, the desk's OpenID provider, and the upstream. They change nothing. The upstream gets a connection and no request, except
+// a GET with a made-up credential for each route whose plan leaves it to the API who its customers are.
 import { reachUpstream } from '../compose/upstream-check.ts';
 import type { LoadedConfig, SyncConfig } from '../config/config.ts';
 import { deskOf } from '../config/desk.ts';
@@ -12,7 +13,10 @@ import { flowSecretsOf } from '../registry/desk/oidc/flow-secrets.ts';
 import { createOidcProvider } from '../registry/desk/oidc/oidc-provider.ts';
 import { ProviderUnusable } from '../registry/desk/oidc/provider-fetch.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
+import { hasAskedCustomers, tryAskedCustomers } from './asked-customers.ts';
 import { EXIT, type ExitCode } from './command.ts';
+import { readCurrentRoutes } from './current-routes.ts';
+import { describeTried, type TriedCredential } from './probe/made-up-credential.ts';
 
 /** About a receiver, or about a service that is no receiver's. */
 type OnlineFinding =
@@ -27,6 +31,7 @@ export async function askServices(config: LoadedConfig, version: string): Promis
     checkOnline(receivers, config, { clock: systemClock, random: createRandom() }),
     sync === undefined ? [] : askRegistry(sync, charges.store === undefined, version),
     proxy === undefined ? [] : askUpstream(proxy),
+    askCustomers(config, version),
     askStores(config),
     askProvider(config),
   ]);
@@ -77,6 +82,39 @@ async function askUpstream(proxy: NonNullable<LoadedConfig['proxy']>): Promise<O
       ? { service: 'upstream', level: 'ok', detail: `${proxy.upstream.origin} takes connections` }
       : { service: 'upstream', level: 'away', detail: sentence },
   ];
+}
+
+const MOST_FINDINGS = 20;
+
+/** Tries a made-up credential where the API says who a customer is: what it opens is free for everybody. */
+async function askCustomers(config: LoadedConfig, version: string): Promise<OnlineFinding[]> {
+  const { proxy } = config;
+  if (proxy === undefined || !hasAskedCustomers(config)) return [];
+  const read = await readCurrentRoutes(config, version);
+  const about = 'what the API gives to a made-up credential (ask) was not tried';
+  if (!read.ok) return [{ service: 'upstream', level: 'away', detail: `${about}: ${read.problem}` }];
+  const upstream = new URL(proxy.upstream.origin);
+  const tried = await tryAskedCustomers(config, read.routes, {
+    ...{ upstream, timeoutMs: ANSWER_MS, parallel: 4, bodyLimit: 1024, paths: [] },
+    headers: { host: upstream.host, 'user-agent': `tollgate-check/${version}`, accept: '*/*' },
+  });
+  return [
+    ...said(tried, 'open', 'cannot_serve'),
+    ...said(tried, 'away', 'away'),
+    ...said(tried, 'unclear', 'warning'),
+    ...said(tried, 'refused', 'ok'),
+  ];
+}
+
+function said(
+  tried: readonly TriedCredential[],
+  found: TriedCredential['found'],
+  level: Finding['level'],
+): OnlineFinding[] {
+  const details = tried.filter((each) => each.found === found).map(describeTried);
+  const more = details.length - MOST_FINDINGS;
+  const shown = [...details.slice(0, MOST_FINDINGS), ...(more > 0 ? [`${more} further routes likewise`] : [])];
+  return shown.map((detail) => ({ service: 'upstream', level, detail }));
 }
 
 /** Questions that need the scope and change nothing. */

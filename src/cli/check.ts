@@ -36,13 +36,14 @@ export const check: Command = {
     'tollgate check [--config FILE] [--online] [--json]',
     '',
     'Prints each problem as file:line:column path: what is wrong, or ok and a summary.',
-    'With --online: exit code 1 if a receiver cannot be served or a key is refused, 69 if a service did not answer.',
+    'With --online: exit code 1 if a receiver cannot be served, a key is refused, or a plan with ask lets a made-up credential',
+    'pass; 69 if a service did not answer.',
   ],
   examples: ['tollgate check', 'tollgate check --config tollgate.yaml --json', 'tollgate check --online'],
   flags: {
     ...CONFIG_FLAG,
     online: {
-      help: 'also ask facilitators, nodes, the registry of a sidecar, a PostgreSQL store, the desk’s OpenID provider, and the upstream (a connection alone)',
+      help: 'also ask facilitators, nodes, the registry of a sidecar, a PostgreSQL store, the desk’s OpenID provider, and the upstream (a connection; with a plan that uses ask, a GET with a made-up credential)',
     },
     json: { help: 'print {ok, file, problems, warnings, summary, start, public, online}' },
   },

@@ -5,11 +5,16 @@ import { parseDuration } from '../config/durations.ts';
 import { createRandom, systemClock, systemSchedule, type Clock } from '../host/clock.ts';
 import { PROFILE_NAMES, type ProfileName } from '../domain/routing/profile.ts';
 import { allowedMethods } from '../domain/routing/method.ts';
+import type { LoadedConfig } from '../config/config.ts';
 import { parseUrl } from '../config/fields.ts';
 import type { Args } from './args.ts';
+import { hasAskedCustomers, tryAskedCustomers } from './asked-customers.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
+import { loadNamed } from './configuration.ts';
+import { readCurrentRoutes } from './current-routes.ts';
 import { createAsk } from './probe/ask.ts';
 import { hasLetter, type KnownPath } from './probe/canaries.ts';
+import { describeTried, type TriedCredential } from './probe/made-up-credential.ts';
 import { probePath, type PathReport } from './probe/path.ts';
 import { judgeProfiles } from './probe/profiles.ts';
 import { jsonReport } from './probe/report-json.ts';
@@ -24,6 +29,7 @@ export const probe: Command = {
   summary: 'ask your API which spellings of a path it answers, and say which profile is safe',
   usage: [
     'tollgate probe --upstream URL --path PATH [--path PATH]... [--profile NAME] [--json]',
+    'tollgate probe --config FILE [--path PATH]...',
     '',
     'Sends PATH in some 100 other spellings straight to the upstream (not through Tollgate) and compares the answers with',
     'that of PATH and with those of paths that cannot exist. A profile is safe if every spelling that the upstream',
@@ -34,13 +40,22 @@ export const probe: Command = {
     'literally in your router, one that ends in a parameter, such as the id of something that exists, and so for every',
     'router that you run. Only GET, HEAD and OPTIONS are sent.',
     '',
-    'Exit code 0: a profile is safe (with --profile: that one). 1: none is, or it cannot be told. 69: no answer came.',
+    'With --config it also sends a made-up credential to every GET route whose plan asks your API who a customer is (ask).',
+    'A 2xx means that such a plan opens the route to everybody. The upstream is then that of the file, and PATH may be left out.',
+    '',
+    'Exit code 0: a profile is safe (with --profile: that one). 1: none is, or it cannot be told, or a made-up credential is',
+    'let through. 69: no answer came.',
   ],
   examples: [
     'tollgate probe --upstream http://localhost:3000 --path /v1/reports/q3',
     'tollgate probe --upstream http://localhost:3000 --path /v1/reports/q3 --profile express --json',
   ],
   flags: {
+    config: {
+      value: 'FILE',
+      short: 'c',
+      help: 'also try a made-up credential on the routes of this configuration whose plan uses ask',
+    },
     upstream: { value: 'URL', help: 'your API as Tollgate reaches it: scheme, host, port' },
     path: {
       value: 'PATH',
@@ -76,13 +91,61 @@ type Settings = {
 };
 
 async function runProbe(args: Args, io: Io): Promise<ExitCode> {
+  const loaded = args.has('config') ? loadNamed(args, io) : undefined;
+  if (loaded?.ok === false) return loaded.code;
   const problems: string[] = [];
-  const settings = readSettings(args, io.version, problems);
+  const settings = readSettings(args, { version: io.version, config: loaded?.config }, problems);
   if (settings === undefined || problems.length > 0) {
     for (const problem of problems) io.err(problem);
     io.err('See `tollgate probe --help`.');
     return EXIT.usage;
   }
+  const tried = loaded && (await tryCustomers(loaded.config, settings, io));
+  const credentials = tried === undefined ? EXIT.fine : reportCustomers(tried, args, io);
+  if (settings.paths.length === 0) return credentials;
+  const spellings = await probeSpellings(args, settings, { io, tried });
+  return spellings === EXIT.fine || credentials === EXIT.no ? credentials : spellings;
+}
+
+/** Tries a made-up credential where plans leave it to the API who a customer is; a sentence if that cannot be done. */
+async function tryCustomers(
+  config: LoadedConfig,
+  settings: Settings,
+  io: Io,
+): Promise<readonly TriedCredential[] | string> {
+  if (!hasAskedCustomers(config)) return [];
+  const read = await readCurrentRoutes(config, io.version);
+  return read.ok ? tryAskedCustomers(config, read.routes, settings) : read.problem;
+}
+
+function reportCustomers(tried: readonly TriedCredential[] | string, args: Args, io: Io): ExitCode {
+  if (typeof tried === 'string') {
+    io.err(tried);
+    return EXIT.away;
+  }
+  const isAlone = args.all('path').length === 0;
+  if (args.has('json')) {
+    if (isAlone) io.out(JSON.stringify({ made_up_credentials: tried.map(toJson) }));
+  } else {
+    for (const each of tried) io.out(describeTried(each));
+    if (tried.length === 0)
+      io.out('No GET route has a plan that asks the API who a customer is (ask): nothing to try.');
+    if (!isAlone) io.out('');
+  }
+  if (tried.some(({ found }) => found === 'open')) return EXIT.no;
+  return tried.some(({ found }) => found === 'away') ? EXIT.away : EXIT.fine;
+}
+
+function toJson({ route, plan, customers, header, target, found, answer }: TriedCredential): object {
+  const { method, pattern } = route;
+  return { method, route_pattern: pattern, plan, customers, header, target, found, answer };
+}
+
+async function probeSpellings(
+  args: Args,
+  settings: Settings,
+  { io, tried }: { io: Io; tried: readonly TriedCredential[] | string | undefined },
+): Promise<ExitCode> {
   const { upstream, host, paths, profile, methods, parallel } = settings;
   const ask = createAsk({ ...settings, schedule: systemSchedule });
   const random = createRandom();
@@ -114,19 +177,25 @@ async function runProbe(args: Args, io: Io): Promise<ExitCode> {
     asked: profile,
     all: args.has('all'),
   };
-  if (args.has('json')) io.out(JSON.stringify(jsonReport(probed)));
-  else for (const line of textReport(probed)) io.out(line);
+  if (args.has('json')) {
+    const found = Array.isArray(tried) ? { made_up_credentials: tried.map(toJson) } : {};
+    io.out(JSON.stringify({ ...jsonReport(probed), ...found }));
+  } else for (const line of textReport(probed)) io.out(line);
   if (reports.every(({ told }) => !told.ok)) return EXIT.no;
   const safe = profile === undefined ? judgement.recommended !== undefined : isSafe(profile, judgement);
   return safe ? EXIT.fine : EXIT.no;
 }
 
 /** Everything that is wrong goes to `problems`; undefined if there is no upstream to speak of. */
-function readSettings(args: Args, version: string, problems: string[]): Settings | undefined {
-  const upstream = parseUrl(args.text('upstream') ?? '');
+function readSettings(
+  args: Args,
+  { version, config }: { version: string; config: LoadedConfig | undefined },
+  problems: string[],
+): Settings | undefined {
+  const upstream = parseUrl(args.text('upstream') ?? config?.proxy?.upstream.origin ?? '');
   if (upstream === undefined || upstream.pathname !== '/' || upstream.search !== '' || upstream.username !== '')
     problems.push(`--upstream: ${upstreamAdvice(args.text('upstream'))}`);
-  const paths = readPaths(args, problems);
+  const paths = readPaths(args, config !== undefined, problems);
   const named = args.text('profile');
   const profile = PROFILE_NAMES.find((name) => name === named);
   if (named !== undefined && profile === undefined) problems.push(`--profile: is none of ${PROFILE_NAMES.join(' ')}`);
@@ -158,9 +227,9 @@ function upstreamAdvice(given: string | undefined): string {
   return 'is needed: scheme, host and port of your API, such as http://127.0.0.1:3000; no path';
 }
 
-function readPaths(args: Args, problems: string[]): KnownPath[] {
+function readPaths(args: Args, mayLack: boolean, problems: string[]): KnownPath[] {
   const given = args.all('path');
-  if (given.length === 0)
+  if (given.length === 0 && !mayLack)
     problems.push(
       '--path: is needed: a path that your API answers to GET, such as /v1/export; the root alone has no other spelling',
     );

@@ -5,7 +5,7 @@ import type { ProfileGroup } from './profiles.ts';
 import { isSafe, type ProbeReport } from './report.ts';
 import { pathsOf, patternFor, treatmentUnder } from './tollgate.ts';
 
-export function jsonReport({ upstream, host, reports, judgement, tried, asked: profile }: ProbeReport): unknown {
+export function jsonReport({ upstream, host, reports, judgement, tried, asked: profile }: ProbeReport): object {
   const { recommended } = judgement;
   const names = (groups: readonly ProfileGroup[]): unknown[] =>
     groups.flatMap(({ names: all, folds, leaks }) =>
