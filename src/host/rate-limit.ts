@@ -26,7 +26,8 @@ const FORGIVEN = 0.001;
 export function createRateLimit({ perMinute, burst, keys }: RateLimitOptions, monotonic: () => number): RateLimit {
   const everyMs = MINUTE_MS / perMinute;
   const toleratedMs = (burst - 1 + FORGIVEN) * everyMs;
-  const fullAt = new LRUCache<string, number>({ max: Math.max(1, keys) });
+  // With `max` it would take the memory of all keys at once.
+  const fullAt = new LRUCache<string, number>({ maxSize: Math.max(1, keys), sizeCalculation: () => 1 });
 
   /** Time at which the bucket of `key` is full again, not before `now`. */
   const look = (key: string, now: number): number => Math.max(fullAt.get(key) ?? now, now);

@@ -9,8 +9,8 @@ import type { CounterChanger } from '../domain/selling/counter.ts';
 import type { Receiver } from '../domain/payment/offer.ts';
 import type { RouteSet, Snapshot } from '../domain/routing/snapshot.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
+import { loadOnce } from '../host/load-once.ts';
 import type { Log } from '../host/log.ts';
-import { API } from './api.ts';
 import { createKeyCheck, type ConfiguredKey } from './auth/api-keys.ts';
 import { createJwtVerifier, type JwtOptions, type JwtVerifier } from './auth/dashboard-tokens.ts';
 import { createDeclaredRoutes } from './routes/declared-routes.ts';
@@ -24,10 +24,10 @@ import { createKeyUses } from './auth/key-uses.ts';
 import { createFeed } from './stream/feed.ts';
 import type { FetchKeys } from '../host/jwt/key-set.ts';
 import { findLowered } from './routes/price-guard.ts';
-import { writeDocuments } from './http/openapi-document.ts';
 import { createRegistrations } from './routes/registrations.ts';
 import type { RouteEvent } from './routes/route-index.ts';
-import { createRouter } from './http/router.ts';
+import { createLaterRouter } from './http/later-router.ts';
+import type { RouterOptions } from './http/router.ts';
 import { createDeskDoor, type DeskDoor } from './desk/desk-door.ts';
 import { createDeskGate, sessionCheck, type DeskGate } from './desk/desk-gate.ts';
 import { readDeskFiles } from './desk/desk-files.ts';
@@ -226,13 +226,13 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     log,
     clock,
     version,
-    document: writeDocuments(API, version),
+    document: writeDocument(version),
   };
 
   const gate = createDeskGate(door);
   const page = createDeskPage({ settings: () => settings.desk, readFiles: deps.readDeskFiles ?? readDeskFiles, log });
   const uses = createKeyUses(store.apiKeys, clock.now, log);
-  const route = createRouter(API, services, {
+  const route = routeLater(services, {
     authenticate: async (auth, req) => uses.saw(gate.granted(req) ?? (await authenticator.authenticate(auth, req))),
     corsOrigins: () => settings.corsOrigins,
     bodyLimit: limits.body,
@@ -259,6 +259,24 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       await refusedSignIns?.close();
     },
   };
+}
+
+/** Routes requests to the endpoints, which the first request loads. */
+function routeLater(services: Services, options: RouterOptions): Registry['handle'] {
+  const load = async (): Promise<Registry['handle']> => {
+    const [{ API }, { createRouter }] = await Promise.all([import('./api.ts'), import('./http/router.ts')]);
+    return createRouter(API, services, options);
+  };
+  return createLaterRouter({ load, log: options.log, observer: options.observer });
+}
+
+/** Writes the OpenAPI document, which nothing makes before somebody asks for it. */
+function writeDocument(version: string): Services['document'] {
+  const documents = loadOnce(async () => {
+    const [{ API }, { writeDocuments }] = await Promise.all([import('./api.ts'), import('./http/openapi-document.ts')]);
+    return writeDocuments(API, version);
+  });
+  return async (origin) => (await documents())(origin);
 }
 
 type DeskServing = {

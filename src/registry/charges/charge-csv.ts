@@ -1,6 +1,7 @@
 // Charges as a file of comma-separated values (RFC 4180), with the names that the JSON of a charge has. What payers and
 // clients wrote stays text in a spreadsheet: no cell begins like a formula.
-import { chargeView, FIRST_SHOWN, inOrder, type ChargeView } from './charge-schemas.ts';
+import { chargeView, type ChargeView } from './charge-schemas.ts';
+import { FIRST_SHOWN, inOrder } from './shown-order.ts';
 
 const COLUMNS = Object.keys(inOrder(chargeView.shape, FIRST_SHOWN));
 const LINE_END = '\r\n';

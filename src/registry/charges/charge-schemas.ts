@@ -21,6 +21,7 @@ import {
   renewedWire,
 } from '../../domain/payment/ledger-wire.ts';
 import { documented, listQuery } from '../http/schemas.ts';
+import { FIRST_SHOWN, inOrder } from './shown-order.ts';
 
 /** A time in a query, in milliseconds since the epoch. */
 export const moment = z
@@ -104,34 +105,6 @@ export const chargeParams = z.object({ id: chargeId });
 
 const time = z.iso.datetime();
 
-/** Members that are shown first, in this order; the others follow in the order of their rows. */
-export const FIRST_SHOWN = [
-  ...(['id', 'status', 'route_id', 'route_method', 'route_pattern', 'method', 'path', 'request_id'] as const),
-  ...([
-    'amount',
-    'currency',
-    'customer_id',
-    'asker',
-    'payer',
-    'payer_url',
-    'receiver_id',
-    'network',
-    'network_name',
-  ] as const),
-  ...([
-    'asset',
-    'asset_decimals',
-    'amount_atomic',
-    'scheme',
-    'pay_to_address',
-    'nonce',
-    'x402_version',
-    'flow',
-    'settle',
-  ] as const),
-  ...(['transaction', 'transaction_url', 'log_index', 'asked'] as const),
-];
-
 /** Names of the shown members that say what became of a claim and lie in no part of it. */
 const SHOWN_OF_PROGRESS = PROGRESS_ROWS.flatMap(({ part, shown }) =>
   part === undefined && shown !== undefined ? [shown] : [],
@@ -158,12 +131,6 @@ export const chargeView = z.object(
   inOrder({ ...shownShape, ...standing }, ['id', ...SHOWN_OF_PROGRESS, ...FIRST_SHOWN]),
 );
 export type ChargeView = ShownValues & { [K in keyof typeof standing]: z.infer<(typeof standing)[K]> };
-
-/** A copy of `members` with these names first; the others follow as they stand. */
-export function inOrder<T extends object>(members: T, names: readonly string[]): T {
-  const rest = Object.keys(members).filter((name) => !names.includes(name));
-  return Object.fromEntries([...names, ...rest].map((name) => [name, Reflect.get(members, name)])) as T;
-}
 
 export const chargeList = z.object({ data: z.array(chargeView), next_cursor: z.string().nullable() });
 

@@ -7,7 +7,8 @@ import { explorerPage } from '../../domain/payment/explorer.ts';
 import type { KnownNetwork } from '../../domain/payment/network.ts';
 import type { ListedCharge } from '../../domain/payment/reports.ts';
 import { chargedOf } from '../../domain/payment/whereabouts.ts';
-import { FIRST_SHOWN, inOrder, type ChargeView } from './charge-schemas.ts';
+import type { ChargeView } from './charge-schemas.ts';
+import { FIRST_SHOWN, inOrder } from './shown-order.ts';
 
 /** Finds a network that has a name, by its CAIP-2 name. */
 export type NamedNetworks = {

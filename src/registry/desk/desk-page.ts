@@ -2,6 +2,7 @@
 // files are made or read at the first request. What stands under /desk/ and is none of these is an endpoint's, or nothing.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { problem, renderProblem, type Problem } from '../../domain/problem.ts';
+import { loadOnce } from '../../host/load-once.ts';
 import type { Log } from '../../host/log.ts';
 import { respond, type OwnResponse } from '../../host/respond.ts';
 import { webFileResponse, type WebFiles } from '../../host/web-files.ts';
@@ -36,14 +37,7 @@ export function isView(path: string): boolean {
 }
 
 export function createDeskPage({ settings, readFiles, log }: DeskPageDeps): DeskPage {
-  let reading: Promise<WebFiles> | undefined;
-  const files = (): Promise<WebFiles> => {
-    if (reading === undefined) {
-      const begun = (reading = readFiles());
-      begun.catch(() => reading === begun && (reading = undefined));
-    }
-    return reading;
-  };
+  const files = loadOnce(readFiles);
 
   const respondTo = async (
     path: string,

@@ -15,7 +15,7 @@ import { readJsonBody, splitUrl } from './request.ts';
 import type { RegistryObserver } from './services.ts';
 import { StoreUnavailable } from '../store/ports.ts';
 
-type RouterOptions = {
+export type RouterOptions = {
   readonly authenticate: (auth: Auth, req: IncomingMessage) => Promise<Principal | Problem>;
   readonly corsOrigins: () => readonly string[];
   /** Limit of a request body in bytes; one more is 413. */

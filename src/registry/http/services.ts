@@ -79,7 +79,7 @@ export type Services = {
   readonly clock: Clock;
   readonly version: string;
   /** The OpenAPI document as text, for the origin under which the registry is asked; `/` if that is not known. */
-  readonly document: (origin: string) => string;
+  readonly document: (origin: string) => Promise<string>;
 };
 
 /** Hears what the registry was asked: `endpoint` is the id of a row of the table, or `none`. */

@@ -133,12 +133,15 @@ export function serveHealth(_call: EndpointCall, { version, clock }: Services): 
 }
 
 /** Serves the document, which names this registry by the origin that people open, or as the caller named it. */
-export function serveDocument({ headers, peer }: EndpointCall, { desk, document }: Services): EndpointOutcome {
+export async function serveDocument(
+  { headers, peer }: EndpointCall,
+  { desk, document }: Services,
+): Promise<EndpointOutcome> {
   const publicUrl = desk?.settings()?.publicUrl;
   const asked = { url: '', headersDistinct: { host: [headers.host ?? ''] }, socket: { localPort: peer.localPort } };
   const origin = publicUrl ?? originOf(asked, { publicUrl });
   // Linters take `localhost` for a server that was left in by mistake: `/` leads there as well.
   const isNamed = typeof origin === 'string' && !LOCALHOST.test(origin);
-  const body = document(isNamed ? origin : '/');
+  const body = await document(isNamed ? origin : '/');
   return { kind: 'response', status: 200, headers: ['Content-Type', JSON_TYPE], body };
 }

@@ -33,7 +33,11 @@ const ID = /^[A-Za-z0-9_-]{8,64}$/;
 const AGENT = /^tollgate\/([\x21-\x7e]{0,64})/;
 
 export function createSidecars(monotonic: () => number): Sidecars {
-  const seen = new LRUCache<string, Seen>({ max: MAX_IDS, ttl: RECENT_MS, ttlResolution: 0, perf: { now: monotonic } });
+  const seen = new LRUCache<string, Seen>({
+    // With `max` it would take the memory of all ids at once.
+    ...{ maxSize: MAX_IDS, sizeCalculation: () => 1 },
+    ...{ ttl: RECENT_MS, ttlResolution: 0, perf: { now: monotonic } },
+  });
   const streams = new Map<string, { count: number; readonly by: Seen }>();
 
   const read = ({ headers, peer }: SidecarRequest): { readonly id: string; readonly by: Seen } | undefined => {
