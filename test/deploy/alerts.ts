@@ -13,7 +13,7 @@ export const ALERTS = z
             expr: z.string(),
             for: z
               .string()
-              .regex(/^\d+m$/)
+              .regex(/^\d+[md]$/)
               .optional(),
             labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
             annotations: z.strictObject({ summary: z.string(), action: z.string() }),
