@@ -20,6 +20,7 @@ import type { Issue } from '../config/problems.ts';
 import { configWarnings } from '../config/warnings.ts';
 import { describeChange, describeDifference, leave, sweep } from '../registry/routes/three-way-merge.ts';
 import type { Route } from '../domain/routing/route.ts';
+import { describePlan } from '../domain/selling/plan-words.ts';
 import { rulesOf } from '../gateway/decision/dialect-rules.ts';
 import { NETWORKS } from '../gateway/rails/rails.ts';
 import type { Args } from './args.ts';
@@ -198,7 +199,7 @@ function describeListener({ dialect, listen, secret, secretHeader }: DecisionCon
 
 /** No secret, and nothing that could hold one. */
 function summarize(config: LoadedConfig): Record<string, string> {
-  const { proxy, decision = [], registry, sync, admin, receivers } = config;
+  const { proxy, decision = [], registry, sync, admin, receivers, selling } = config;
   return {
     shape: config.shape,
     ...(proxy ? { proxy: `${formatListen(proxy.listen)} -> ${proxy.upstream.origin}` } : {}),
@@ -206,6 +207,9 @@ function summarize(config: LoadedConfig): Record<string, string> {
     ...(registry ? { registry: `${formatListen(registry.listen)}, store ${registry.store.name}` } : {}),
     ...(sync ? { sync: `${new URL(sync.registryUrl).origin}, snapshot ${sync.snapshotFile}` } : {}),
     admin: formatListen(admin.listen),
+    ...Object.fromEntries(
+      [...selling.plans.byId.values()].map((plan) => [`plan ${plan.id}`, describePlan(plan, Date.now())]),
+    ),
     receivers: receivers.map(({ id, ways }) => `${id} (${ways.map(nameWay).join(', ')})`).join(', ') || 'none',
     routes: `${config.routes.length} in this file`,
     secrets:

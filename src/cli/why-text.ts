@@ -18,6 +18,14 @@ const REASONS: Readonly<Record<string, string>> = {
   settlement_refused: 'the facilitator refused to settle the payment',
   x402_version_unsupported: 'the payment is of an x402 version that is not taken here',
   client_gone: 'the client left',
+  customer_unknown: 'the credential that was shown is of no customer who need not pay, and no payment was presented',
+  customer_expired: 'the token of the customer had run out, and no payment was presented',
+  customer_quota_used_up: 'the customer had used up the requests that cost nothing, and no payment was presented',
+  free_used_up: 'the free requests of this client were used up, and no payment was presented',
+  plan_unknown:
+    'the route names a plan that the configuration of this proxy does not have; nothing passes until it does',
+  plan_unanswerable: 'the plan of the route asks the API who a customer is, which a decision listener cannot',
+  customers_unavailable: 'the keys of an issuer of tokens could not be read yet, so a customer could not be told',
 };
 
 export function tellWhy({ charges, quote, refusals }: WhyReport, now: number): string[] {

@@ -14,6 +14,10 @@ import { whyOffline } from './why-offline.ts';
 import { tellWhy } from './why-text.ts';
 
 const MOST_CHARACTERS = 256;
+const PASSED = [
+  'A request that passed without a charge stands in the log alone, with its outcome: free (its route costs nothing), or by the',
+  'plan of its route observed (a dry run), customer (somebody who need not pay), pass (paid for before) or quota (a free request).',
+];
 
 export const why: Command = {
   name: 'why',
@@ -64,6 +68,9 @@ async function runWhy(args: Args, io: Io): Promise<ExitCode> {
   if (args.has('json')) io.out(JSON.stringify(answer));
   else for (const line of tellWhy(answer, Date.now())) io.out(line);
   if (!isEmpty(answer)) return EXIT.fine;
-  if (!args.has('json')) io.err(`Nothing is known of ${shortId(id)}.`);
+  if (args.has('json')) return EXIT.no;
+  io.err(`Nothing is known of ${shortId(id)}.`);
+  // A request that a plan let pass is neither a charge nor a refusal.
+  if (loaded.config.selling.plans.byId.size > 0) for (const line of PASSED) io.err(line);
   return EXIT.no;
 }

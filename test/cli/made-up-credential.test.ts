@@ -151,3 +151,21 @@ describe('tollgate check --online', () => {
     expect([stdout.includes('takes connections'), upstream.seen]).toEqual([true, []]);
   });
 });
+
+test('behaviour: check says in a line for each plan what decides, why where a request stands that a plan let pass', async () => {
+  const file = own('http://127.0.0.1:9');
+  const { stdout } = await run('check', '-c', file);
+  expect(stdout).toContain('  plan own: free for customers of mine, then a payment of the price of its route\n');
+  expect(stdout).toContain(
+    '  plan plain: 1 free requests a day for each address, if no payment is presented, then a payment of the price of its route\n',
+  );
+  // A command that makes the store, so that there is something to look in.
+  await run('keys', 'create', '--name', 'app', '--scope', 'sdk', '-c', file);
+  const { code, stderr } = await run('why', 'nobody-knows', '-c', file);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(
+      /Nothing is known of nobody-knows\.\n.*in the log alone.*\n.*observed .*customer .*pass .*quota/,
+    ),
+  ]);
+});

@@ -61,3 +61,19 @@ test('behaviour: a refund is said, of what was owed and of what was delivered', 
 test('behaviour: an answer that arrived in part is not said to be delivered whole', () => {
   expect(tell({ state: 'delivered', partial: true })).toContain('only a part of the answer was delivered');
 });
+
+test.each([
+  ['customer_unknown', 402, 'is of no customer who need not pay'],
+  ['customer_expired', 402, 'the token of the customer had run out'],
+  ['customer_quota_used_up', 402, 'had used up the requests that cost nothing'],
+  ['free_used_up', 402, 'the free requests of this client were used up'],
+  ['plan_unknown', 503, 'the route names a plan that the configuration of this proxy does not have'],
+  ['plan_unanswerable', 503, 'asks the API who a customer is, which a decision listener cannot'],
+  ['customers_unavailable', 503, 'the keys of an issuer of tokens could not be read yet'],
+])('behaviour: a plan that let a request not pass is told in a sentence (%s)', (reason, status, sentence) => {
+  const refusal = { at: '2030-01-01T00:00:00.000Z', request_id: 'r', method: 'GET', path: '/a', status, reason };
+  const refusals = [{ ...refusal, outcome: 'refused', route_id: null, route_pattern: '/a', charge_id: null }];
+  const report = { id: 'r', charges: [], quote: null, refusals, refusals_elsewhere: false, ledger_elsewhere: false };
+  const told = tellWhy(report, NOW).join('\n');
+  expect([told.includes(sentence), told.includes(`(${reason})`)]).toEqual([true, true]);
+});

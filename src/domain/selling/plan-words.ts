@@ -12,6 +12,11 @@ export function describeSale({ plan, route, isSpelled }: PlannedSale, nowMs: num
   return `by the plan ${plan.id}: ${[...waysOf(plan, nowMs), `a payment of ${most}`].join(', then ')}`;
 }
 
+/** Says what a plan decides about the requests of its routes, in the order in which it is asked. */
+export function describePlan(plan: SalesPlan, nowMs: number): string {
+  return [...waysOf(plan, nowMs), 'a payment of the price of its route'].join(', then ');
+}
+
 /** Says what a plan gives away, in the order in which it is asked. */
 function waysOf(plan: SalesPlan, nowMs: number): readonly string[] {
   const { observe, customers, free } = plan;
