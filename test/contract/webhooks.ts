@@ -280,7 +280,7 @@ export function describeOutbox(
       }
     });
 
-    test('behaviour: the first answer of the kind 2xx makes all that waits due, once for each step of the schedule', async () => {
+    test('behaviour: the first answer of the kind 2xx makes all that waits due, what it was due for already a minute after it was tried', async () => {
       const endpoint = await fresh();
       const ids = [await settled(), await settled(), await settled()];
       for (const pause of [0, 6 * SECOND]) {
@@ -304,12 +304,30 @@ export function describeOutbox(
       const due = await turn(endpoint);
       expect(due.map(({ event }) => event.subject)).toEqual(ids.slice(1));
       expect(await stateOf(endpoint)).toMatchObject({ status: 'ok', waiting: 2 });
-      // One that still fails keeps its schedule, and no second success hurries it.
+      // One that still fails while others are taken keeps its schedule, and no success hurries it at once again.
       const [poison, good] = due as [DueDelivery, DueDelivery];
       await turn(endpoint, { results: [conclude(poison, answered(500)), conclude(good, OK)], free: 0 });
       opened.pass(SECOND);
       expect([await turn(endpoint), await turn(endpoint)]).toEqual([[], []]);
       expect((await kept(endpoint)).at(-2)).toMatchObject({ attempts: 2, state: 'waiting' });
+      // A minute after its last attempt it is due again, if the endpoint failed and took something meanwhile.
+      await settled();
+      const [another] = await turn(endpoint);
+      await turn(endpoint, { results: [conclude(another as DueDelivery, answered(500))], free: 0 });
+      opened.pass(6 * SECOND);
+      const [retried] = await turn(endpoint);
+      await turn(endpoint, { results: [conclude(retried as DueDelivery, OK)], free: 0 });
+      expect([await turn(endpoint), await turn(endpoint)]).toEqual([[], []]);
+      opened.pass(MINUTE);
+      const again = await turn(endpoint);
+      expect(again.map(({ n, attempts }) => [n, attempts])).toEqual([[poison.n, 2]]);
+      // The word of an operator is for all that waits, and begins a new schedule.
+      await turn(endpoint, { results: again.map((each) => conclude(each, answered(410))), free: 0 });
+      expect((await stateOf(endpoint))?.status).toBe('disabled');
+      opened.pass(1);
+      await store.enable(endpoint);
+      await turn(endpoint, { free: 16, busy: [poison.n] });
+      expect((await turn(endpoint)).map(({ n, attempts }) => [n, attempts])).toEqual([[poison.n, 0]]);
     });
 
     test.each([

@@ -214,15 +214,22 @@ function createResultWrites(schema: string, named: Named) {
   };
 }
 
-/** Deliveries that may begin, earliest due first; those that an earlier one of their subject holds back are parked. */
+/**
+ * Deliveries that may begin, earliest due first; those that an earlier one of their subject holds back are parked. What a success
+ * made due once in a step of its schedule, and what failed all the same, the next success makes due a while after that attempt:
+ * an event that its endpoint never takes is not sent again and again beside others that it does.
+ */
 function createPicks(schema: string, named: Named) {
   const [endpoints, deliveries] = [`${schema}.webhook_endpoints`, `${schema}.webhook_deliveries`];
   const waiting = (of: string): string => `${of}.endpoint_id = $1 AND ${of}.state = 'waiting'`;
   const statements = {
     hurry: named(
-      `UPDATE ${deliveries} AS d SET resume_at = d.due_at, due_at = $3 WHERE ${waiting('d')} AND d.n IN (
+      `UPDATE ${deliveries} AS d SET resume_at = coalesce(d.resume_at, d.due_at), due_at = CASE
+           WHEN d.resume_at IS NULL OR d.tried_at < $4 THEN $3 ELSE greatest($3, d.tried_at + ${OLDEST_EVERY_MS}) END
+       WHERE ${waiting('d')} AND d.n IN (
          SELECT o.n FROM ${deliveries} AS o WHERE ${waiting('o')} AND o.due_at > $3 AND o.due_at < ${PARKED}
-           AND o.resume_at IS NULL AND o.tried_at < $2 LIMIT ${AT_ONCE})`,
+           AND o.tried_at < $2 AND (o.resume_at IS NULL OR o.tried_at < $4 OR o.due_at > o.tried_at + ${OLDEST_EVERY_MS})
+         LIMIT ${AT_ONCE})`,
     ),
     hurried: named(`UPDATE ${endpoints} SET hurried_at = NULL WHERE id = $1`),
     due: named(
@@ -248,7 +255,8 @@ function createPicks(schema: string, named: Named) {
     let more = false;
     const hurriedAt = nullableInteger(endpoint, 'hurried_at');
     if (hurriedAt !== null) {
-      more = (await session.query(statements.hurry, [endpointId, hurriedAt, now])).count > 0;
+      const enabledAt = integer(endpoint, 'enabled_at');
+      more = (await session.query(statements.hurry, [endpointId, hurriedAt, now, enabledAt])).count > 0;
       if (!more) await session.query(statements.hurried, [endpointId]);
     }
     const oldest = nullableInteger(endpoint, 'n');

@@ -160,13 +160,20 @@ type DeliveryPick = (
   now: number,
 ) => { readonly picked: readonly number[]; readonly more: boolean };
 
-/** Deliveries that may begin, earliest due first; those that an earlier one of their subject holds back are parked. */
+/**
+ * Deliveries that may begin, earliest due first; those that an earlier one of their subject holds back are parked. What a success
+ * made due once in a step of its schedule, and what failed all the same, the next success makes due a while after that attempt:
+ * an event that its endpoint never takes is not sent again and again beside others that it does.
+ */
 function createPicks(db: DatabaseSync): DeliveryPick {
   const sql = {
     hurry: db.prepare(
-      `UPDATE webhook_deliveries SET resume_at = due_at, due_at = ?3 WHERE endpoint_id = ?1 AND n IN (
+      `UPDATE webhook_deliveries SET resume_at = coalesce(resume_at, due_at),
+         due_at = CASE WHEN resume_at IS NULL OR tried_at < ?4 THEN ?3 ELSE max(?3, tried_at + ${OLDEST_EVERY_MS}) END
+       WHERE endpoint_id = ?1 AND n IN (
          SELECT n FROM webhook_deliveries INDEXED BY webhook_due WHERE endpoint_id = ?1 AND state = 'waiting'
-           AND due_at > ?3 AND due_at < ${PARKED} AND resume_at IS NULL AND tried_at < ?2 LIMIT ${AT_ONCE})`,
+           AND due_at > ?3 AND due_at < ${PARKED} AND tried_at < ?2
+           AND (resume_at IS NULL OR tried_at < ?4 OR due_at > tried_at + ${OLDEST_EVERY_MS}) LIMIT ${AT_ONCE})`,
     ),
     hurried: db.prepare('UPDATE webhook_endpoints SET hurried_at = NULL WHERE id = ?'),
     oldest: db.prepare(
@@ -189,7 +196,7 @@ function createPicks(db: DatabaseSync): DeliveryPick {
     let more = false;
     const hurriedAt = nullableInteger(endpoint, 'hurried_at');
     if (hurriedAt !== null) {
-      more = Number(sql.hurry.run(endpointId, hurriedAt, now).changes) > 0;
+      more = Number(sql.hurry.run(endpointId, hurriedAt, now, integer(endpoint, 'enabled_at')).changes) > 0;
       if (!more) sql.hurried.run(endpointId);
     }
     const oldest = sql.oldest.get(endpointId);
