@@ -15,6 +15,8 @@ import {
   LOW_SHARE,
   STALE_MS,
 } from '../../src/domain/attention/judgements.ts';
+import { concludeAttempt } from '../../src/domain/webhooks/attempt-outcome.ts';
+import type { DueDelivery } from '../../src/domain/webhooks/webhook-store.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { ledgerOf, type StoredLedger } from '../../src/registry/store/stored-ledger.ts';
@@ -146,6 +148,53 @@ describe.each(STORES)('what needs somebody: %s', (_name, open) => {
     if (isShared) offset = 0;
     expect(await told(one)).toEqual([]);
     expect(await one.attention.check.run()).toMatchObject({ ok: true });
+  });
+
+  test('behaviour: a webhook that fails and one that is disabled are raised with what they said, and cleared when they take events', async () => {
+    const one = startOn(await open());
+    const { webhooks } = one.store.charges;
+    await webhooks.declare([{ id: 'books', types: [] }], undefined);
+    const endpointId = 'books';
+    const lines = async (): Promise<unknown[]> =>
+      (await one.attention.ask()).map(({ code, subject, severity, count }) => [code, subject, severity, count]);
+    const send = (): Promise<unknown> => webhooks.tell({ type: 'test', subject: '', content: '{}', endpointId });
+    const rooms = [{ endpointId, free: 16, busy: [] }];
+    const due = async (): Promise<readonly DueDelivery[]> => {
+      const turn = await webhooks.turn({ sender: 'one', results: [], rooms });
+      return turn.kind === 'ours' ? turn.due : [];
+    };
+    /** What is due gets `status` for an answer. */
+    const answer = async (status: number): Promise<void> => {
+      const said = { kind: 'answered', status, retryAfter: undefined, beginning: '' } as const;
+      const times = { at: webhooks.now(), endedAt: webhooks.now(), durationMs: 1, draw: 0.5 };
+      const results = (await due()).map((delivery) => concludeAttempt(delivery, said, times));
+      expect(results.length).toBeGreaterThan(0);
+      await webhooks.turn({ sender: 'one', results, rooms: [] });
+    };
+    await send();
+    await send();
+    expect(await lines()).toEqual([]);
+    await answer(500);
+    expect(await lines()).toEqual([['webhook_failing', 'books', 'ticket', 2]]);
+    expect((await one.attention.ask())[0]?.detail).toContain('(it answered 500); 2 wait');
+    await send();
+    await answer(204);
+    expect(await lines()).toEqual([]);
+    await send();
+    await answer(410);
+    const [gone, ...others] = await one.attention.ask();
+    expect([gone?.code, gone?.subject, gone?.link, others]).toEqual([
+      ...['webhook_disabled', 'books', '/desk/keys?webhook=books', []],
+    ]);
+    expect(gone?.detail).toMatch(/switched off \(it answered 410\).*`tollgate webhooks enable books`/);
+    await webhooks.enable('books');
+    expect(await lines()).toEqual([]);
+    await expect.poll(async () => (await due()).length).toBeGreaterThan(0);
+    await answer(500);
+    expect(await lines()).toMatchObject([['webhook_failing', 'books', 'ticket', 3]]);
+    // An endpoint that no configuration names any more needs nobody.
+    await webhooks.declare([{ id: 'other', types: [] }], webhooks.now());
+    expect(await lines()).toEqual([]);
   });
 
   test('behaviour: what sidecars report stands under their names, and one that reports no more is silent', async () => {

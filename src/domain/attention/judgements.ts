@@ -123,7 +123,7 @@ type WebhookStanding = {
 };
 
 export function judgeWebhook({ id, status, waiting, lastError }: WebhookStanding): readonly AttentionFinding[] {
-  const about = { subject: id, count: Math.max(1, waiting) };
+  const about = { subject: id, count: Math.max(1, waiting), link: `/desk/keys?webhook=${encodeURIComponent(id)}` };
   const why = lastError === null ? '' : ` (${lastError})`;
   switch (status) {
     case 'ok':

@@ -5,7 +5,6 @@ import type {
   DeliveryState,
   EndpointState,
   StoredDelivery,
-  ToldEvent,
   WebhookStore,
 } from '../../domain/webhooks/webhook-store.ts';
 
@@ -35,8 +34,6 @@ export type Webhooks = {
   readonly enable: (id: string) => Promise<true | undefined>;
   /** False if no event with this id is kept. */
   readonly retry: (id: string, eventId: string) => Promise<boolean | undefined>;
-  /** Tells all endpoints that want it; tells nobody if none is configured. */
-  readonly tell: (event: Omit<ToldEvent, 'endpointId'>) => Promise<void>;
 };
 
 /** `endpoints`: those of the configuration in force. `wake` has what was asked for sent at once. */
@@ -75,11 +72,6 @@ export function createWebhooks(
       const isKept = await store.retry(id, eventId);
       wake();
       return isKept;
-    },
-    tell: async (event) => {
-      if (endpoints().length === 0) return;
-      await store.tell(event);
-      wake();
     },
   };
 }
