@@ -181,6 +181,34 @@ describe('keys', () => {
     expect(desk().writes).toEqual(['POST /v1/webhooks/books/test', 'POST /v1/webhooks/crm/enable']);
   });
 
+  test('behaviour: the events of a webhook show every attempt and what came back, and one is sent again', async () => {
+    const { page } = await open('/desk/keys');
+    await page.getByRole('link', { name: 'crm and its events' }).click();
+    const sheet = page.getByRole('dialog', { name: 'Events for crm' });
+    await sheet.getByText('<h1>Gone</h1>').waitFor();
+    expect(await sheet.getByText(/^(?:no answer|answered \d+)$/).allInnerTexts()).toEqual([
+      ...['answered 204', 'answered 410', 'no answer', 'answered 500'],
+    ]);
+    await sheet.getByText('after an earlier event').waitFor();
+    await sheet.getByRole('button', { name: 'Given up' }).click();
+    await sheet.getByText('charge.settled').waitFor({ state: 'detached' });
+    expect(new URL(page.url()).search).toBe('?webhook=crm&deliveries=given_up');
+    await sheet.getByRole('button', { name: /^Send again: attention.raised evt_\w+$/ }).click();
+    await page.getByText('The event is sent to crm once more.').waitFor();
+    expect(desk().writes).toEqual([expect.stringMatching(/^POST \/v1\/webhooks\/crm\/deliveries\/evt_\w+\/retry$/)]);
+    await page.keyboard.press('Escape');
+    await sheet.waitFor({ state: 'detached' });
+    expect(new URL(page.url()).search).toBe('');
+  });
+
+  test('refuses: a viewer who would send an event again', async () => {
+    desk().mood.role = 'viewer';
+    const { page } = await open('/desk/keys?webhook=crm');
+    const sheet = page.getByRole('dialog', { name: 'Events for crm' });
+    await sheet.getByText('charge.settled').waitFor();
+    expect(await sheet.getByRole('button', { name: /^Send again/ }).count()).toBe(0);
+  });
+
   test('behaviour: a key is revoked after its name was typed', async () => {
     const { page } = await open('/desk/keys');
     await page.getByRole('button', { name: 'Revoke ci' }).click();

@@ -32,6 +32,23 @@ export type ShownWebhook = {
   readonly last_success_at: string | null;
   readonly last_error: string | null;
 };
+
+export type ShownAttempt = {
+  readonly at: string;
+  /** Null if no answer came. */
+  readonly status: number | null;
+  readonly duration_ms: number;
+  readonly body: string;
+};
+export type ShownDelivery = {
+  readonly event_id: string;
+  readonly type: string;
+  readonly subject: string | null;
+  readonly created_at: string;
+  readonly status: 'waiting' | 'taken' | 'given_up';
+  readonly next_attempt_at: string | null;
+  readonly attempts: readonly ShownAttempt[];
+};
 export type WebhooksAnswer = { readonly data: readonly ShownWebhook[] };
 
 export type FacilitatorView = {

@@ -1,19 +1,25 @@
-// The endpoints that events are sent to: whether each takes them, what waits, and for an admin a test event and an end to being
-// disabled. Endpoints come from the configuration, so nothing is made or changed here; without any the section is not there.
+// The endpoints that events are sent to: whether each takes them, what waits, the events of one of them, and for an admin a test
+// event and an end to being disabled. Endpoints come from the configuration, so nothing is made or changed here; without any the
+// section is not there.
 import { useDesk } from '../../desk.ts';
+import { withQuery } from '../../net/query.ts';
 import { useResource } from '../../net/resource.ts';
 import { problemText } from '../../parts/states.tsx';
 import { Moment, State, type Tone } from '../../parts/text.tsx';
+import { Deliveries } from './deliveries.tsx';
 import type { WebhooksAnswer, ShownWebhook } from '../../wire/house.ts';
 
 const PATH = '/v1/webhooks';
+const HERE = '/desk/keys';
 const EVERY_MS = 30_000;
 
 export function Webhooks() {
-  const { client, notices, session } = useDesk();
+  const { client, notices, router, session } = useDesk();
+  const shown = router.query.value.get('webhook');
   const webhooks = useResource<WebhooksAnswer>(PATH, { every: EVERY_MS });
   const data = webhooks.value?.data ?? [];
-  if (data.length === 0) return null;
+  // A link to events says what there is, also where there is no endpoint any more.
+  if (data.length === 0) return shown === null ? null : <Deliveries key={shown} id={shown} />;
   const ask = async (id: string, action: 'test' | 'enable', said: string): Promise<void> => {
     const outcome = await client.call('POST', `${PATH}/${encodeURIComponent(id)}/${action}`);
     notices.say(outcome.kind === 'ok' ? said : problemText(outcome.kind === 'problem' ? outcome.problem : 'away'));
@@ -52,6 +58,7 @@ export function Webhooks() {
           ))}
         </tbody>
       </table>
+      {shown !== null && <Deliveries key={shown} id={shown} />}
     </section>
   );
 }
@@ -79,7 +86,11 @@ function WebhookRow({ webhook, onTest, onEnable }: WebhookRowProps) {
   return (
     <tr data-row>
       <th scope="row" class="a1">
-        <strong>{id}</strong> <span class="muted">{host}</span>
+        <a href={withQuery(HERE, { webhook: id })} data-open>
+          <strong>{id}</strong>
+          <span class="unseen"> and its events</span>
+        </a>{' '}
+        <span class="muted">{host}</span>
       </th>
       <td class="a2">
         <State tone={TONES[status]}>{status === 'ok' ? 'takes events' : status}</State>
