@@ -4,7 +4,8 @@ import { PAY_TO, SETTLE_MS } from './world.ts';
 const SECRET = 'a-secret-of-the-test-of-at-least-32-bytes';
 const API_KEY = 'an-api-key-of-the-test';
 
-export type RegistryParts = { readonly port: number; readonly store: string };
+/** `webhooks`: that section, or nothing. */
+export type RegistryParts = { readonly port: number; readonly store: string; readonly webhooks?: string };
 
 /** What a proxy has, whoever keeps its routes. */
 export type ProxyParts = {
@@ -21,17 +22,22 @@ const ADMIN = 'admin: { listen: 127.0.0.1:0 }';
 const ROUTES = ['routes:', '  - { method: "*", route_pattern: "/paid/*", amount: "0.10" }'];
 
 export function registryConfig(parts: RegistryParts): string {
-  return [registry(parts), ADMIN, ...ROUTES].join('\n');
+  return [registry(parts), ADMIN, ...ROUTES, parts.webhooks ?? ''].join('\n');
 }
 
 /** Without a `store` its charges are in the registry's ledger. */
 export function sidecarConfig(
-  parts: ProxyParts & { readonly registry: number; readonly snapshot: string; readonly store: string | undefined },
+  parts: ProxyParts & {
+    readonly registry: number;
+    readonly snapshot: string;
+    readonly store: string | undefined;
+  } & Pick<RegistryParts, 'webhooks'>,
 ): string {
-  const { registry, snapshot, store } = parts;
+  const { registry, snapshot, store, webhooks } = parts;
   return [
     ...proxy(parts, store === undefined ? '' : `, store: ${store}`),
     `sync: { registry_url: "http://127.0.0.1:${registry}", api_key: ${API_KEY}, snapshot_file: ${snapshot} }`,
+    ...(store === undefined || webhooks === undefined ? [] : [webhooks]),
   ].join('\n');
 }
 

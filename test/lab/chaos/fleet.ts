@@ -11,9 +11,19 @@ import { registryConfig, sidecarConfig } from './configs.ts';
 import { startGate } from '../../support/gate.ts';
 import type { Journal } from './journal.ts';
 import type { Plan } from './plan.ts';
+import type { Told } from './told.ts';
 import { startApi } from './upstream.ts';
 import { connectionWeather, createWeather, facilitatorWeather, type Links } from './weather.ts';
-import { commandOutput, freePort, makeBlocks, readCharges, watchSettles, type Door, type World } from './world.ts';
+import {
+  askRegistry,
+  commandOutput,
+  freePort,
+  makeBlocks,
+  readCharges,
+  watchSettles,
+  type Door,
+  type World,
+} from './world.ts';
 
 const REGISTRIES = ['registry 1', 'registry 2'] as const;
 const SIDECARS = [
@@ -43,7 +53,9 @@ type Member = {
   readonly freeze?: (whom: 'itself' | 'a worker') => () => void;
 };
 
-export async function startFleet(plan: Plan, journal: Journal, fault: string | undefined): Promise<World> {
+type FleetOptions = { readonly fault: string | undefined; readonly told: Told | undefined };
+
+export async function startFleet(plan: Plan, journal: Journal, { fault, told }: FleetOptions): Promise<World> {
   const files = temporaryFolder();
   const closing: (() => unknown)[] = [files.remove];
   try {
@@ -73,8 +85,12 @@ export async function startFleet(plan: Plan, journal: Journal, fault: string | u
 
     const members = new Map<string, Member>([[DATABASE, memberOf(database)]]);
     const registries = await Promise.all(REGISTRIES.map(freePort));
-    const config = files.write('registry.yaml', registryConfig({ port: registries[0] ?? 0, store: await store() }));
-    const other = files.write('registry-2.yaml', registryConfig({ port: registries[1] ?? 0, store: await store() }));
+    // Whoever keeps charges sends events, one of them at a time.
+    const webhooks = told === undefined ? {} : { webhooks: told.config };
+    const writeRegistry = async (name: string, port = 0): Promise<string> =>
+      files.write(name, registryConfig({ port, store: await store(), ...webhooks }));
+    const config = await writeRegistry('registry.yaml', registries[0]);
+    const other = await writeRegistry('registry-2.yaml', registries[1]);
     // Both at once: one of them makes the schema.
     await allOf(
       [config, other].map(async (file, index) => {
@@ -95,6 +111,7 @@ export async function startFleet(plan: Plan, journal: Journal, fault: string | u
           registry: await gateTo('registry', () => registries),
           facilitator: await gateTo('facilitator', () => [calls.port]),
           store: charges === 'database' ? await store() : undefined,
+          ...webhooks,
         });
         const file = files.write(`sidecar-${index}.yaml`, text);
         members.set(who, await startMember({ config: file, listeners: ['proxy'], workers, fault }, closing));
@@ -107,6 +124,7 @@ export async function startFleet(plan: Plan, journal: Journal, fault: string | u
       facilitatorWeather(facilitator, calls, journal, WRONG),
       connectionWeather(links, journal),
       freezer,
+      ...(told === undefined ? [] : [told.weather]),
     ]);
     const token = await commandOutput(config, 'token');
     let turn = 0;
@@ -122,6 +140,7 @@ export async function startFleet(plan: Plan, journal: Journal, fault: string | u
       kill: (draw) => killOne(members, KILLED[kills++ % KILLED.length] ?? DATABASE, draw, journal, freezer),
       restless: weather.begin,
       calm: weather.calm,
+      ask: (method, path) => askRegistry(`http://127.0.0.1:${registries[0]}${path}`, token, method),
       charges: (status) => readCharges(`http://127.0.0.1:${registries[0]}`, token, status),
       vouch: async () => undefined,
       stop: async () => {

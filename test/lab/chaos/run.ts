@@ -9,6 +9,8 @@ import { judgeRun, type Verdict } from './oracle.ts';
 import { readPaid } from './paid.ts';
 import { createPlan, type Scale } from './plan.ts';
 import { startFleet } from './fleet.ts';
+import { judgeTold, untilTold } from './told-oracle.ts';
+import { startTold } from './told.ts';
 import { PAY_TO, startWorld, type World } from './world.ts';
 
 /** Requests of payers that insist, at the same time: what comes in a crowd is slower than it is waited for. */
@@ -28,10 +30,15 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
   const journal = createJournal();
   const lag = monitorEventLoopDelay({ resolution: 10 });
   lag.enable();
-  const world =
+  const told = scale.webhooks === true ? await startTold(journal) : undefined;
+  const start = (): Promise<World> =>
     scale.topology === 'one'
-      ? await startWorld(plan, journal, scale.chain)
-      : await startFleet(plan, journal, scale.fault);
+      ? startWorld(plan, journal, { readsChain: scale.chain, told })
+      : startFleet(plan, journal, { fault: scale.fault, told });
+  const world = await start().catch((error: unknown) => {
+    told?.close();
+    throw error;
+  });
   try {
     say('all processes are there');
     world.restless(plan.draw);
@@ -54,9 +61,17 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
     await world.calm();
     say(`all have asked, ${journal.kills.length} kills, ${journal.freezes.length} freezes; waiting for what is open`);
     await calmDown(world, journal, clients, scale, say);
-    return await judgeRun(world, journal, clients, lag.max / 1e6);
+    if (told === undefined) return await judgeRun(world, journal, clients, lag.max / 1e6);
+    const isTold = await untilTold(world, told);
+    const [run, events] = [await judgeRun(world, journal, clients, lag.max / 1e6), await judgeTold(world, told)];
+    const untold = isTold ? [] : ['webhooks: events wait for an endpoint that takes them'];
+    return {
+      violations: [...run.violations, ...untold, ...events.violations],
+      counts: { ...run.counts, ...events.counts },
+    };
   } finally {
     lag.disable();
+    told?.close();
     await world.stop();
   }
 }

@@ -12,7 +12,7 @@ export type Weather = {
 };
 
 /** `turn` does one thing and returns the milliseconds to the next. */
-type Part = { readonly turn: (draw: Draw) => number; readonly calm: () => Promise<void> | void };
+export type Part = { readonly turn: (draw: Draw) => number; readonly calm: () => Promise<void> | void };
 
 export function createWeather(parts: readonly Part[]): Weather {
   let raging = false;

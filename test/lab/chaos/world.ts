@@ -11,6 +11,7 @@ import { startGate } from '../../support/gate.ts';
 import type { Journal } from './journal.ts';
 import type { Plan } from './plan.ts';
 import { startApi } from './upstream.ts';
+import type { Told } from './told.ts';
 import { createWeather, facilitatorWeather } from './weather.ts';
 
 export const PAY_TO: Hex = '0x2222222222222222222222222222222222222222';
@@ -32,6 +33,8 @@ export type World = {
   /** From now on nothing goes wrong any more. */
   readonly calm: () => Promise<void>;
   readonly restless: (draw: Draw) => void;
+  /** What the registry answers, as JSON. */
+  readonly ask: (method: string, path: string) => Promise<unknown>;
   /** Those of `status`, or all. */
   readonly charges: (status?: string) => Promise<readonly ListedCharge[]>;
   /** `charges reconcile ID --settled TRANSACTION | --fail REASON`: the word of an operator who has looked at the chain. */
@@ -51,7 +54,9 @@ export type ListedCharge = {
   readonly [field: string]: unknown;
 };
 
-export async function startWorld(plan: Plan, journal: Journal, readsChain: boolean): Promise<World> {
+type WorldOptions = { readonly readsChain: boolean; readonly told: Told | undefined };
+
+export async function startWorld(plan: Plan, journal: Journal, { readsChain, told }: WorldOptions): Promise<World> {
   const files = temporaryFolder();
   const chain = await startChain();
   const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
@@ -71,13 +76,17 @@ export async function startWorld(plan: Plan, journal: Journal, readsChain: boole
       `      facilitators: [{ url: "http://127.0.0.1:${gate.port}", timeouts: { verify: 2s, settle: ${SETTLE_MS}ms } }] }`,
       'routes:',
       '  - { method: "*", route_pattern: "/paid/*", amount: "0.10" }',
+      told?.config ?? '',
     ].join('\n'),
   );
   const start = (): Promise<TollgateProcess> =>
     startProcess({ args: ['serve', '-c', config], listeners: ['proxy', 'registry', 'admin'] });
   let tollgate = await start();
   const token = await commandOutput(config, 'token');
-  const weather = createWeather([facilitatorWeather(facilitator, gate, journal, WRONG)]);
+  const weather = createWeather([
+    facilitatorWeather(facilitator, gate, journal, WRONG),
+    ...(told === undefined ? [] : [told.weather]),
+  ]);
   const stopBlocks = makeBlocks(chain);
   watchSettles(facilitator, journal);
 
@@ -93,6 +102,7 @@ export async function startWorld(plan: Plan, journal: Journal, readsChain: boole
     },
     calm: weather.calm,
     restless: weather.begin,
+    ask: (method, path) => askRegistry(`${tollgate.url('registry')}${path}`, token, method),
     charges: (status) => readCharges(tollgate.url('registry'), token, status),
     vouch: async (id, transaction) => {
       const word = transaction === undefined ? ['--fail', 'never_settled'] : ['--settled', transaction];
@@ -139,6 +149,12 @@ export function makeBlocks(chain: Chain): () => Promise<void> {
 export async function fund(chain: Chain, payer: string): Promise<void> {
   const slot = keccak256(concat([pad(payer as Hex), pad('0x0')]));
   await chain.rpc('anvil_setStorageAt', [USDC, slot, pad(numberToHex(PRICE))]);
+}
+
+export async function askRegistry(url: string, token: string, method: string): Promise<unknown> {
+  const response = await fetch(url, { method, headers: { authorization: `Bearer ${token}` } });
+  if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${await response.text()}`);
+  return response.json();
 }
 
 export async function readCharges(registry: string, token: string, status?: string): Promise<readonly ListedCharge[]> {
