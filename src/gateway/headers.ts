@@ -71,8 +71,8 @@ export function inspectInbound(req: IncomingMessage): Problem | undefined {
   return problem('coding_unsupported', 'The only transfer coding this server knows is chunked.');
 }
 
-/** A host, or host and port, that a URL can have: a URL made from it later must not fail, nor name another. */
-function isHost(text: string): boolean {
+/** Whether a text is a host, or host and port, that a URL can have: a URL made from it later must not fail, nor name another. */
+export function isHost(text: string): boolean {
   if (text.length > HOST_BYTES) return false;
   return PLAIN_HOST.test(text) || (HOST.test(text) && URL.canParse(`http://${text}`));
 }

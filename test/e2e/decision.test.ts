@@ -121,6 +121,17 @@ describe.each(DIALECTS)('%s', (dialect) => {
     expect((await asks(dialect, { target: '/free/a', headers })).allows).toBe(true);
   });
 
+  test('attack: a Host that is none is refused, because the API gets it too', async () => {
+    const name = dialect === 'envoy' ? 'host' : 'x-forwarded-host';
+    for (const host of ['a.example/paid/q3?', 'a.example?', 'a.example#', 'a@b.example', 'a.example, b', 'a b', '..'])
+      expect(codeOf(await asks(dialect, { target: '/free/a', headers: { [name]: host } }))).toBe('request_malformed');
+    expect((await asks(dialect, { target: '/free/a', headers: { [name]: '[::1]:80' } })).allows).toBe(true);
+    if (dialect === 'envoy') return;
+    expect((await asks(dialect, { target: '/free/a', headers: { [name]: '' } })).allows).toBe(true);
+    const two = { [name]: `a.example\r\n${name}: a.example` };
+    expect(codeOf(await asks(dialect, { target: '/free/a', headers: two }))).toBe('question_malformed');
+  });
+
   test('refuses: methods that no listener lets in', async () => {
     for (const method of dialect === 'envoy' ? ['TRACE'] : ['TRACE', 'CONNECT', 'FOO', 'get'])
       expect(codeOf(await asks(dialect, { method, target: '/free/a' }))).toBe('method_unsupported');

@@ -81,14 +81,20 @@ export function isInstalled({ program, needs = [] }: ProxyProgram): boolean {
   }
 }
 
-type Places = { readonly upstream: number; readonly decision: number; readonly secret: string };
+type Places = {
+  readonly upstream: number;
+  readonly decision: number;
+  readonly secret: string;
+  /** Puts a fault into the files, for a test that has to notice it. */
+  readonly edit?: (text: string) => string;
+};
 
 export type RunningProxy = { readonly port: number; readonly url: string; readonly close: () => Promise<void> };
 
 export async function startShippedProxy(
   program: ProxyProgram,
   folder: string,
-  { upstream, decision, secret }: Places,
+  { upstream, decision, secret, edit = (text) => text }: Places,
 ): Promise<RunningProxy> {
   const port = await freePort();
   mkdirSync(folder, { recursive: true });
@@ -104,7 +110,7 @@ export async function startShippedProxy(
         /^http \{/m,
         `http { access_log off; ${TEMPORARY.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}`,
       );
-    writeFileSync(path.join(folder, file), text);
+    writeFileSync(path.join(folder, file), edit(text));
   }
   const owner = program.isUnprivileged === true && process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : undefined;
   if (owner !== undefined) {

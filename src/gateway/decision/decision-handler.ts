@@ -27,7 +27,7 @@ import type { Admission } from '../admission.ts';
 import { readCaller } from '../caller.ts';
 import { clientGroup } from '../client-group.ts';
 import type { TakePlace } from '../client-semaphores.ts';
-import { inspectInbound } from '../headers.ts';
+import { inspectInbound, isHost } from '../headers.ts';
 import type { End, Outcome, ResponseOutcome } from '../outcome.ts';
 import type { Paywall } from '../paywall.ts';
 import type { Ruling, Sell } from '../selling/way-to-pass.ts';
@@ -178,6 +178,9 @@ function journey(handling: Handling, asked: AskedRequest): void {
   }
   record.method = question.method;
   if (isReport) return report(handling, asked, question);
+  // The proxy forwards it: an API that reads its URL together with the Host would read another path.
+  if (question.host !== undefined && !isHost(question.host))
+    return refuse(handling, asked, problem('request_malformed', 'The Host header does not name a host.'));
 
   // 3 verdict, once what there is of a body was dropped.
   readBody(req, (body) => {
@@ -504,15 +507,12 @@ function fail(handling: Handling, asked: AskedRequest, error: unknown): void {
   else refuse(handling, asked, problem('internal', 'Something went wrong here; the request may not pass.'));
 }
 
-const HOST = /^[A-Za-z0-9.\-_~[\]:]{1,255}$/;
-
 /** Scheme and authority that the client used, as the proxy says. */
 function originOf({ headers }: IncomingMessage, { host }: Question, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl;
   const given = headers['x-forwarded-proto'];
   const proto = (Array.isArray(given) ? given.at(-1) : given)?.split(',').at(-1)?.trim();
-  const authority = host !== undefined && HOST.test(host) ? host : (headers.host ?? 'localhost');
-  return `${proto === 'https' ? 'https' : 'http'}://${authority}`;
+  return `${proto === 'https' ? 'https' : 'http'}://${host ?? headers.host ?? 'localhost'}`;
 }
 
 function createTeller({ log, clock }: Pick<DecisionDeps, 'log' | 'clock'>): Handling['tell'] {

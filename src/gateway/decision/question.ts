@@ -55,7 +55,9 @@ function headerLine(found: Found, names: QuestionHeaders): AskedLine | Problem {
   const target = uri ?? rest;
   if (target === undefined) return malformed(`${names.target} has to stand once, with the target of the request`);
   const host = single(found, FORWARDED_HOST);
-  return { method, target, host: host === DOUBLE ? undefined : (host ?? authority) };
+  if (host === DOUBLE) return malformed(`${FORWARDED_HOST} has to stand once`);
+  // A client of HTTP/1.0 may name none, and some proxies write that as nothing.
+  return { method, target, host: host === undefined || host === '' ? authority : host };
 }
 
 const DOUBLE = Symbol('a header that stands twice');

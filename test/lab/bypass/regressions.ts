@@ -48,6 +48,13 @@ export const REGRESSIONS: readonly Draft[] = [
   get('/v1/%20export'),
   get('/v1/export%e1%9a%80'),
   get('/v1/export%ef%bb%bf'),
+  // Behind HAProxy, which forwards such a Host: whoever makes a URL of Host and target.
+  draftOf('GET', '/free/x', {
+    headers: [
+      ['Host', 'localhost/v1/export?'],
+      ['Connection', 'close'],
+    ],
+  }),
   // What would get through if a rule were missing.
   ...MUTATIONS.flatMap(({ needed }) => needed.map(([, draft]) => draft)),
 ];
