@@ -374,3 +374,34 @@ test('behaviour: the reference is searched by words that stand in its address, a
   await page.getByLabel('Filter endpoints').fill('nothing is like this');
   await page.getByText('No endpoint is like that').waitFor();
 });
+
+test('behaviour: what plans let pass without a payment stands beside what was paid, and in the chart with a colour of its own', async () => {
+  desk().mood.sellsByPlans = true;
+  const { page } = await open('/desk/');
+  expect(await page.locator('.figure .also').allInnerTexts()).toEqual(
+    // Whole hours of the last day: 23 or 24.
+    expect.arrayContaining(
+      ['of customers', 'free by plan', 'by pass', 'in a dry run'].map((words) =>
+        expect.stringMatching(`^\\d{3} ${words}$`),
+      ),
+    ),
+  );
+  await page.getByText('Requests', { exact: true }).click();
+  const legend = page.locator('.card', { hasText: 'Requests by hour' });
+  await legend.waitFor();
+  const fills = new Set<string>();
+  for (const [name, tone] of [
+    ['Customers', 6],
+    ['Free by plan', 7],
+    ['By pass', 8],
+    ['Dry run', 9],
+  ] as const) {
+    expect((await legend.innerText()).includes(name)).toBe(true);
+    const fill = await page.evaluate<string>(
+      `getComputedStyle(document.querySelector('path.column.tone-${tone}')).fill`,
+    );
+    fills.add(fill);
+  }
+  // A tone that the style does not know is black.
+  expect([fills.size, fills.has('rgb(0, 0, 0)')]).toEqual([4, false]);
+});

@@ -1,7 +1,9 @@
 // What the registry answers about money and requests, as the desk reads it: contract section 13, endpoints under /v1/billing.
 // Money is a decimal string of one currency.
 
-export const OUTCOMES = ['paid', 'free', 'payment_required', 'refused', 'error'] as const;
+/** Outcomes of requests that a plan let pass without a payment. */
+export const PLAN_OUTCOMES = ['customer', 'quota', 'pass', 'observed'] as const;
+export const OUTCOMES = ['paid', ...PLAN_OUTCOMES, 'free', 'payment_required', 'refused', 'error'] as const;
 export type OutcomeName = (typeof OUTCOMES)[number];
 type OutcomeCounts = Readonly<Partial<Record<OutcomeName, number>>>;
 

@@ -4,9 +4,14 @@ import { Sparkline } from '../../charts/sparkline.tsx';
 import { groupAmount } from '../../format/money.ts';
 import { changeOf, countText, shareText, type Shift } from '../../format/numbers.ts';
 import { Icon } from '../../parts/icon.tsx';
-import type { OverviewAnswer, SeriesAnswer } from '../../wire/billing.ts';
+import { PLAN_OUTCOMES, type OverviewAnswer, type SeriesAnswer } from '../../wire/billing.ts';
 
 type FiguresProps = { readonly overview: OverviewAnswer; readonly series: SeriesAnswer | null; readonly range: string };
+
+/** Names of requests that a plan let pass without a payment. */
+const PASSED_WORDS: Readonly<Record<(typeof PLAN_OUTCOMES)[number], string>> = {
+  ...{ customer: 'of customers', quota: 'free by plan', pass: 'by pass', observed: 'in a dry run' },
+};
 
 export function Figures({ overview, series, range }: FiguresProps) {
   const { requests, previous, revenue, conversion } = overview;
@@ -22,6 +27,16 @@ export function Figures({ overview, series, range }: FiguresProps) {
         range={range}
         spark={series?.requests.paid}
         tone={2}
+        note={PLAN_OUTCOMES.flatMap((outcome) => {
+          const count = requests[outcome] ?? 0;
+          return count === 0
+            ? []
+            : [
+                <span key={outcome} class="also">
+                  {countText(count)} <small>{PASSED_WORDS[outcome]}</small>
+                </span>,
+              ];
+        })}
       >
         {countText(paid)}
       </Figure>

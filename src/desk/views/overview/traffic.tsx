@@ -8,9 +8,11 @@ import { OUTCOMES, type OutcomeName, type OverviewAnswer, type SeriesAnswer } fr
 
 const OUTCOME_WORDS: Readonly<Record<OutcomeName, string>> = {
   ...{ paid: 'Paid', free: 'Free', payment_required: '402 shown', refused: 'Refused', error: 'Failed' },
+  ...{ customer: 'Customers', quota: 'Free by plan', pass: 'By pass', observed: 'Dry run' },
 };
 const OUTCOME_TONES: Readonly<Record<OutcomeName, number>> = {
   ...{ paid: 2, free: 5, payment_required: 1, refused: 3, error: 4 },
+  ...{ customer: 6, quota: 7, pass: 8, observed: 9 },
 };
 
 export function Traffic({ series }: { readonly series: SeriesAnswer }) {
