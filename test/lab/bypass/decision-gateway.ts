@@ -28,6 +28,7 @@ export async function startDecisionGateway(listeners: readonly DecisionSettings[
       ...(slashes === 'kept' ? { encoded_slashes: 'keep', double_slashes: 'keep' } : {}),
       timeouts: { drain_delay: '0s', drain: '1s' },
     })),
+    admin: { listen: '127.0.0.1:0' },
     registry: { listen: '127.0.0.1:0', store: 'sqlite:tollgate.db' },
     receivers: [
       {
