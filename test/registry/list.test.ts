@@ -21,7 +21,7 @@ describe('GET list', () => {
     const first = (await one.dashboard('GET', LIST)).json;
     expect(first.data.length).toBe(50);
     expect(first.data[0]?.route_pattern).toBe('/last');
-    expect(Object.keys(first.data[0] ?? {}).length).toBe(13);
+    expect(Object.keys(first.data[0] ?? {}).length).toBe(14);
     const between = await one.dashboard('POST', LIST, {
       body: { route_pattern: '/between', method: 'GET', amount: '1' },
     });
