@@ -29,21 +29,23 @@ export function KeysView() {
           </button>
         )}
       </PageHead>
-      <section class="card" aria-label="Keys">
-        <Loaded of={keys} what="Keys" skeleton={<Skeleton lines={4} />}>
-          {({ data }) =>
-            data.length === 0 ? (
-              <Empty title="No keys yet" command="tollgate keys create --name production --scope sdk,ledger">
-                A sidecar needs a key with the scopes sdk and ledger, an SDK one with sdk. Make one here or on the
-                command line:
-              </Empty>
-            ) : (
-              <KeyTable keys={data} onRevoke={isAdmin ? (key) => (revoking.value = key) : null} />
-            )
-          }
-        </Loaded>
-      </section>
-      <Webhooks />
+      <div class="stack">
+        <section class="card" aria-label="Keys">
+          <Loaded of={keys} what="Keys" skeleton={<Skeleton lines={4} />}>
+            {({ data }) =>
+              data.length === 0 ? (
+                <Empty title="No keys yet" command="tollgate keys create --name production --scope sdk,ledger">
+                  A sidecar needs a key with the scopes sdk and ledger, an SDK one with sdk. Make one here or on the
+                  command line:
+                </Empty>
+              ) : (
+                <KeyTable keys={data} onRevoke={isAdmin ? (key) => (revoking.value = key) : null} />
+              )
+            }
+          </Loaded>
+        </section>
+        <Webhooks />
+      </div>
       {isMaking.value && (
         <NewKey
           onClose={() => {
