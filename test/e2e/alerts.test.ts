@@ -62,6 +62,8 @@ const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
   TollgateReplays: PROXY,
   TollgateDecisionsRefused: PROXY,
   TollgateDecisionsUndelivered: PROXY,
+  TollgatePlanObservesLong: PROXY,
+  TollgateCustomersUnavailable: PROXY,
   TollgateRevenueStopped: PROXY,
   TollgateConfigReloadFailed: EVERY,
   TollgateWorkerEnded: WORKERS,
@@ -73,6 +75,14 @@ const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
 
 const SECRET = 'a-secret-of-the-test-of-alerts-32-bytes';
 const KEY = 'a-key-of-both-scopes-of-the-alerts-test';
+/** A plan that charges nobody yet; no route has it. */
+const OBSERVED = `{ id: watched, observe: { until: "${new Date(Date.now() + 86_400_000).toISOString()}" } }`;
+/** Customers whose keys nobody serves. */
+const STAFF =
+  '{ id: staff, header: Authorization, jwt: { issuer: "https://id.example.com", audience: api, jwks_url: "http://127.0.0.1:9/jwks" } }';
+const MADE_UP_TOKEN = [{ alg: 'RS256', kid: 'a' }, { sub: 'a', exp: 4_102_444_800 }, 'signature']
+  .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+  .join('.');
 const files = temporaryFolder();
 const closers: (() => unknown)[] = [];
 const scraped = new Map<Shape, string>();
@@ -97,9 +107,11 @@ async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
   const pays = [
     `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url} }`,
     'decision: { listen: 127.0.0.1:0, dialect: nginx }',
+    `selling: { plans: [${OBSERVED}, { id: staffed, customers: [staff] }], customers: [${STAFF}] }`,
     `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [{ url: ${facilitator.url}, timeouts: { verify: 3s, settle: 3s } }], rpc_url: ${chain.rpcUrl} }]`,
   ];
-  const routes = 'routes: [{ route_pattern: "/paid/*", method: "*", amount: "0.01" }]';
+  const staffed = '{ route_pattern: "/staff", method: GET, amount: "0.01", plan_id: staffed }';
+  const routes = `routes: [{ route_pattern: "/paid/*", method: "*", amount: "0.01" }, ${staffed}]`;
   const store = `store: "sqlite:${files.folder}/NAME/tollgate.db", jwt: { secret: ${SECRET} }`;
   const keys = `api_keys: [{ name: a, key: ${KEY}, scopes: [sdk, ledger] }]`;
   const listens = `registry: { listen: 127.0.0.1:0, ${store}, ${keys} }`;
@@ -158,6 +170,7 @@ async function live({ tollgate }: Started): Promise<void> {
   facilitator.fault('settle', { kind: 'drop_after' }, 1);
   expect(await ask('/paid/here', await sign('/paid/here'))).toBe(503);
   facilitator.clearFaults();
+  expect(await ask('/staff', { headers: { authorization: `Bearer ${MADE_UP_TOKEN}` } })).toBe(503);
 }
 
 function reload({ tollgate, file }: Started, text: string): void {

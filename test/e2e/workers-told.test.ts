@@ -130,7 +130,7 @@ test('behaviour: one /metrics counts what all workers served, also what one had 
   const text = await metrics();
   expect(text).toMatch(/^tollgate_worker_restarts_total\{reason="signal"\} 1$/m);
   expect(text).toMatch(/^tollgate_worker_restarts_total\{reason="stalled"\} 0$/m);
-  expect(text).toMatch(/^tollgate_requests_total\{outcome="free",code="200",route_id=""\} 18$/m);
+  expect(text).toMatch(/^tollgate_requests_total\{outcome="free",code="200",route_id="",listener="proxy"\} 18$/m);
   expect(text).toMatch(/^tollgate_build_info\{.*\} 1$/m);
   expect(text).toMatch(/^tollgate_routes\{status="active"\} 5$/m);
   expect(text).not.toContain('tollgate_sync_');
