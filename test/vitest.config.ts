@@ -11,9 +11,9 @@ export default defineConfig({
     setupFiles: ['test/support/no-network.ts', 'test/support/patience.ts', 'test/support/watch-canaries.ts'],
     env: COMPILE_CACHE,
     pool: 'forks',
-    // One more than there are cores, where vitest itself would take one less: half of the time is waiting for time-outs and for
+    // Two more than there are cores, where vitest itself would take one less: much of the time is waiting for time-outs and for
     // processes to start.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: SlowestFirst },
     // Processes start as fast as a busy machine lets them: a test that hangs is told apart from one that waits.
     testTimeout: 60_000,

@@ -28,6 +28,7 @@ describe('routes of a feed', () => {
           allowAnonymous: true,
           source: null,
           receiverConfigId: null,
+          planId: null,
           createdAt: '1970-01-01T00:00:00.000Z',
           updatedAt: '1970-01-01T00:00:00.000Z',
         },

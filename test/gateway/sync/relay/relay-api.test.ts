@@ -304,7 +304,7 @@ describe('while the registry is away', () => {
     });
     const wires = parse(answer) as Record<string, unknown>[];
     expect(wires.map((wire) => wire['route_pattern'])).toEqual(['/reports/*', '/reports/:id', '/café']);
-    expect(Object.keys(wires[0] ?? {})).toHaveLength(13);
+    expect(Object.keys(wires[0] ?? {})).toHaveLength(14);
     expect(await relay.ask('HEAD', `${FEED}/`, own)).toMatchObject({
       status: 200,
       headers: { 'content-length': String(answer.body.length) },
