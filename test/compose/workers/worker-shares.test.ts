@@ -19,18 +19,19 @@ receivers:
 const resolved = configOf(TEXT) as unknown as Config;
 
 test('behaviour: workers share the connections, requests and payments of the process, and the calls of each facilitator', () => {
-  const { proxy, receivers, ...rest } = shareOf(resolved, 3);
+  const { proxy, front, receivers, ...rest } = shareOf(resolved, 3);
   expect(proxy).toEqual({
     ...resolved.proxy,
     limits: { ...resolved.proxy?.limits, connections: 6667, inFlight: 4, payments: 1 },
   });
+  expect(front?.limits).toEqual(proxy?.limits);
   for (const way of receivers[0]?.ways ?? [])
     expect(way.facilitators.map(({ limits }) => limits)).toEqual([
       { calls: 2, waiting: 0 },
       { calls: 171, waiting: 171 },
     ]);
   expect(receivers[0]?.ways).toHaveLength(2);
-  const { proxy: _proxy, receivers: _receivers, ...others } = resolved;
+  const { proxy: _proxy, front: _front, receivers: _receivers, ...others } = resolved;
   expect(rest).toEqual(others);
 });
 
