@@ -139,7 +139,9 @@ describe('all in one', () => {
     );
     expect(upstream.seen.length).toBe(before);
     const metrics = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
-    expect(metrics).toMatch(/tollgate_requests_total\{outcome="discovery",code="200",route_id="",listener="proxy"\} \d+/);
+    expect(metrics).toMatch(
+      /tollgate_requests_total\{outcome="discovery",code="200",route_id="",listener="proxy"\} \d+/,
+    );
   });
 
   test('behaviour: HEAD of a public document has the same head, a known copy is 304, other methods are the upstream', async () => {
