@@ -2,37 +2,28 @@
 // They share routes, ledger and claims with the proxy of this program, if there is one.
 import type { Config, DecisionConfig } from '../config/config.ts';
 import { decisionName } from '../config/front.ts';
-import { createOffers } from '../domain/payment/offer.ts';
-import { createPaymentRequired } from '../domain/payment/payment-required.ts';
-import { createQuotes } from '../domain/payment/quote.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
-import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
-import { settleBy } from '../domain/selling/plan.ts';
-import { createAdmission } from '../gateway/admission.ts';
-import { readCaller } from '../gateway/caller.ts';
-import { createClientSemaphores } from '../gateway/client-semaphores.ts';
 import { createDecisionHandler, type DecisionHandler } from '../gateway/decision/decision-handler.ts';
 import { createDecisionMetrics, type DecisionMetrics } from '../gateway/decision/decision-metrics.ts';
 import { rulesOf } from '../gateway/decision/dialect-rules.ts';
 import { createRepeatedQuestions } from '../gateway/decision/repeated-questions.ts';
-import { createPaywall } from '../gateway/paywall.ts';
 import { createCompiler, readsAlike } from '../gateway/routes/snapshot-compiler.ts';
 import { createCurrent, type CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import type { Rails } from '../gateway/rails/rails.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
 import { createTrust } from '../gateway/trust.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
-import { createTokens } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
-import { createListener, type Listener } from '../host/server.ts';
+import type { Listener } from '../host/server.ts';
 import { createWriteBatch } from '../host/write-batch.ts';
 import { servedRoutes } from './served-routes.ts';
-import { matchRules, pathOptions, receiversById } from './part.ts';
+import { assembleJudging, createFrontListener } from './judging.ts';
+import { pathOptions } from './part.ts';
 import type { Payments } from './payments.ts';
 import type { SellFor } from './selling.ts';
-import { createTrial, type OwnTrial } from './trial.ts';
+import type { OwnTrial } from './trial.ts';
 
 export type DecisionsPart = {
   readonly listeners: readonly (readonly [name: string, listener: Listener])[];
@@ -65,19 +56,9 @@ export function startDecisions(config: Config, discovery: Discovery | undefined,
     // The listener reads it for each question.
     const first = assembled(config, section, discovery);
     const handler = { ...first.handler };
-    const { limits, timeouts, listen } = section.front;
-    const listener = createListener(
-      {
-        name: decisionName(index),
-        listen,
-        limits: { headers: limits.headerBytes, connections: limits.connections },
-        timeouts,
-        refusals: LISTENER_REFUSALS,
-        log: deps.log,
-      },
-      handler,
-    );
-    return { name: decisionName(index), listener, handler, trial: { try: first.trial }, paths, assembled };
+    const name = decisionName(index);
+    const listener = createFrontListener(name, section.front, handler, deps.log);
+    return { name, listener, handler, trial: { try: first.trial }, paths, assembled };
   });
   return {
     listeners: all.map(({ name, listener }) => [name, listener]),
@@ -116,54 +97,31 @@ function assemble(
   discovery: Discovery | undefined,
   deps: AssemblyDeps,
 ): Assembly {
-  const { telemetry, payments, rails, sellFor, log, clock, random, decisionMetrics, routes } = deps;
+  const { telemetry, payments, log, clock, random, decisionMetrics, routes } = deps;
   const { front, secret, secretHeader, trustedPeers, pass, pathPrefix } = section;
-  const own = { sync: config.sync, front, selling: config.selling };
-  const { undeclaredMethods, methods, targetBytes } = matchRules(own);
-  const paths = pathOptions(own);
-  const { plans } = config.selling;
-  const offer = createOffers(receiversById(config), paths.plans && settleBy(plans));
-  const policy = { undeclaredMethods, preflight: front.preflight, v1: config.x402.v1 };
-  const customerHeader = front.customerHeader.toLowerCase();
   const trusts = createTrust(trustedPeers);
   const createRepeats = createRepeatedQuestions(decisionMetrics);
-  const paywall = createPaywall({
-    createPay: (answers) => payments?.payFor(config, { front, createRepeats })(answers),
-    quotes: createQuotes({
-      secrets: config.charges.secrets,
-      ttlMs: config.charges.quoteTtlMs,
-      nonce: createTokens(random, 12, 'base64url'),
-    }),
-    paymentRequired: createPaymentRequired({ v1: config.x402.v1, ...rails }),
-    listingOf: discovery?.listingOf,
-    page: undefined,
-    corsOrigins: front.corsOrigins,
-    methods,
-  });
+  const judging = assembleJudging(
+    config,
+    {
+      ...{ front, discovery, trusts, page: undefined, seesResponses: false },
+      createPay: (answers) => payments?.payFor(config, { front, createRepeats })(answers),
+    },
+    deps,
+  );
   const handler = createDecisionHandler({
+    ...judging,
     options: {
       rules: rulesOf(section.dialect),
       peers: { trusts, secret, secretHeader: secretHeader.toLowerCase() },
       ...{ pass, pathPrefix },
       ...{ answerWithinMs: section.answerWithinMs, repeatWindowMs: section.repeatWindowMs },
       allowHeaders: new Set(section.allowHeaders.map((name) => name.toLowerCase())),
-      target: { limit: targetBytes, methods, ...paths },
-      policy,
       publicUrl: front.publicUrl,
-      customerHeader,
       customerHeaderTrusted: front.customerHeaderTrusted,
       maxInFlight: front.limits.inFlight,
     },
-    routes: servedRoutes(own, routes),
-    ...{ offer, plans },
-    sell: sellFor(config, front, {
-      rules: { policy, caller: (req) => readCaller(req.rawHeaders, customerHeader) },
-      offerFor: ({ route }) => offer(route),
-      ...{ paywall, seesResponses: false },
-    }),
-    placeOf: createClientSemaphores(front.limits.inFlightPerClient, trusts),
-    admission: createAdmission(front.limits, trusts, clock.monotonic),
-    paywall,
+    routes: servedRoutes({ sync: config.sync, front, selling: config.selling }, routes),
     takeReport: payments?.takeReportFor(config),
     telemetry,
     metrics: decisionMetrics,
@@ -171,7 +129,7 @@ function assemble(
     schedule: systemSchedule,
     ...{ clock, random, log },
   });
-  return { handler, trial: createTrial({ paywall, offer, now: clock.now }) };
+  return { handler, trial: judging.trial };
 }
 
 type FollowedPaths = {

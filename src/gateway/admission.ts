@@ -112,3 +112,17 @@ function createChallengeLimit(
     );
   };
 }
+
+/** Refusal where as many requests are in flight as may be. */
+export function tooMany(limit: number): Problem {
+  return problem('too_many_requests_in_flight', `More than ${limit} requests are in flight; try again.`, {
+    retryAfter: RETRY_SECONDS,
+  });
+}
+
+/** Refusal where one client has as many requests in flight as it may. */
+export function tooManyOfClient(): Problem {
+  return problem('too_many_requests_in_flight', 'Too many requests of this client are in flight; try again.', {
+    retryAfter: RETRY_SECONDS,
+  });
+}

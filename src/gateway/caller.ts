@@ -43,6 +43,14 @@ export function readCaller(rawHeaders: readonly string[], customerHeader: string
   return { customerId, credential };
 }
 
+/** Reads callers by a customer header of any spelling. */
+export function createCallerReader(customerHeader: string): (req: CallingRequest) => Caller | Problem {
+  const name = customerHeader.toLowerCase();
+  return ({ rawHeaders }) => readCaller(rawHeaders, name);
+}
+
+type CallingRequest = { readonly rawHeaders: readonly string[] };
+
 /** The values of a header, in the order in which they came: a repeated one must never be taken for one. */
 export function headerValues(rawHeaders: readonly string[], name: string): readonly string[] {
   const values: string[] = [];

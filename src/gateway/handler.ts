@@ -8,14 +8,10 @@ import {
   routesAbsent,
   verdictOf,
   type PaywallVerdict,
-  type Policy,
   type Rules,
   type PlannedSale,
 } from '../domain/decide.ts';
-import type { Plans } from '../domain/selling/plan.ts';
-import type { Offer } from '../domain/payment/offer.ts';
 import { problem, type Problem } from '../domain/problem.ts';
-import type { Route } from '../domain/routing/route.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
 import type { TargetOptions } from '../domain/routing/target.ts';
 import type { Clock, Random } from '../host/clock.ts';
@@ -23,33 +19,24 @@ import type { ResponseWatcher } from '../host/client-connection.ts';
 import { createTraceReader, type TraceReader } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
 import { responseOn } from '../host/server.ts';
-import type { Admission } from './admission.ts';
+import { tooMany, tooManyOfClient, type Admission } from './admission.ts';
 import type { TakePlace } from './client-semaphores.ts';
-import { readCaller } from './caller.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { Exchange } from './exchange.ts';
-import { inspectInbound } from './headers.ts';
+import { inspectInbound, isPreflight } from './headers.ts';
 import type { Outcome } from './outcome.ts';
 import type { Paywall } from './paywall.ts';
 import type { PublicDocumentsAnswer } from './public-documents.ts';
 import type { Ruling, Sell } from './selling/way-to-pass.ts';
-import type { RequestRecord, Telemetry } from './telemetry.ts';
+import { notePrice, type Telemetry } from './telemetry.ts';
 import type { RequestTracing } from './tracing/tracing.ts';
 
-type HandlerOptions = {
-  readonly target: TargetOptions;
-  readonly policy: Policy;
-  /** Lower-cased name of the header that carries the customer id. */
-  readonly customerHeader: string;
-  readonly maxInFlight: number;
-};
-
 type HandlerDeps = {
-  readonly options: HandlerOptions;
+  readonly rules: Rules<IncomingMessage>;
+  readonly target: TargetOptions;
+  readonly maxInFlight: number;
   /** Routes in force; undefined until the first ones were loaded. */
   readonly routes: { readonly snapshot: Snapshot | undefined };
-  readonly offer: (route: Route) => Offer | Problem;
-  readonly plans: Plans;
   /** Sells the requests of routes with a plan. */
   readonly sell: Sell;
   /** Answers for paths that no route covers; undefined: all of them are the upstream's. */
@@ -76,28 +63,12 @@ export type Handler = {
   readonly upgrade: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 };
 
-/** Seconds after which a client may come back when a passing fault on our side is over. */
-const RETRY_SECONDS = 1;
-
 /** Objects with which every request of a configuration is handled. */
-type HandlerContext = {
-  readonly deps: HandlerDeps;
-  readonly rules: Rules<IncomingMessage>;
-  readonly readTrace: TraceReader;
-};
+type HandlerContext = { readonly deps: HandlerDeps; readonly readTrace: TraceReader };
 
 export function createHandler(deps: HandlerDeps): Handler {
-  const { options, context } = deps;
-  const handling: HandlerContext = {
-    deps,
-    rules: {
-      policy: options.policy,
-      caller: (req) => readCaller(req.rawHeaders, options.customerHeader),
-      offer: deps.offer,
-      plans: deps.plans,
-    },
-    readTrace: createTraceReader(deps.random),
-  };
+  const { context } = deps;
+  const handling: HandlerContext = { deps, readTrace: createTraceReader(deps.random) };
   const serve = (exchange: Exchange): Exchange => {
     try {
       journey(handling, exchange);
@@ -113,8 +84,8 @@ export function createHandler(deps: HandlerDeps): Handler {
 }
 
 function journey(handling: HandlerContext, exchange: Exchange): void {
-  const { deps, rules, readTrace } = handling;
-  const { options, paywall } = deps;
+  const { deps, readTrace } = handling;
+  const { paywall, maxInFlight } = deps;
   const { req, record } = exchange;
   const { headers } = req;
   const given = readTrace(headers['x-request-id'], headers.traceparent, headers.tracestate);
@@ -125,7 +96,7 @@ function journey(handling: HandlerContext, exchange: Exchange): void {
   record.traceId = trace.traceId;
 
   // 1 form: what Node's parser accepts and a paywall must not.
-  if (deps.telemetry.inFlight() > options.maxInFlight) return refuse(deps, exchange, tooMany(options.maxInFlight));
+  if (deps.telemetry.inFlight() > maxInFlight) return refuse(deps, exchange, tooMany(maxInFlight));
   if (deps.placeOf !== undefined) {
     exchange.release = deps.placeOf(req);
     if (exchange.release === undefined) return refuse(deps, exchange, tooManyOfClient());
@@ -136,10 +107,9 @@ function journey(handling: HandlerContext, exchange: Exchange): void {
   if (method === 'OPTIONS' && req.url === '*') return exchange.respond(paywall.serverOptions());
 
   // 2 verdict: pure; the caller's headers are read only if the request costs something.
-  const preflight =
-    method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+  const preflight = isPreflight(method, headers);
   const facts = { method, target: req.url ?? '', host: headers.host, preflight, request: req };
-  const judgement = verdictOf(rules, options.target, deps.routes.snapshot, facts);
+  const judgement = verdictOf(deps.rules, deps.target, deps.routes.snapshot, facts);
   if ('code' in judgement) return refuse(deps, exchange, judgement);
   const { path, target, match, verdict } = judgement;
   record.path = path;
@@ -208,25 +178,4 @@ function refuse({ paywall }: HandlerDeps, exchange: Exchange, refusal: Problem):
 function fail(deps: HandlerDeps, exchange: Exchange, error: unknown): void {
   deps.log.error('request failed', { request_id: exchange.record.requestId, error });
   refuse(deps, exchange, problem('internal', 'Something went wrong here; the request was not forwarded.'));
-}
-
-type PricedVerdict = Extract<PaywallVerdict, { kind: 'demand' | 'verify' }>;
-
-function notePrice(record: RequestRecord, { offer, caller }: PricedVerdict): void {
-  record.customerId = caller.customerId;
-  if ('code' in offer) return;
-  record.amount = offer.route.amount;
-  record.currency = offer.route.currency;
-}
-
-function tooMany(limit: number): Problem {
-  return problem('too_many_requests_in_flight', `More than ${limit} requests are in flight; try again.`, {
-    retryAfter: RETRY_SECONDS,
-  });
-}
-
-function tooManyOfClient(): Problem {
-  return problem('too_many_requests_in_flight', 'Too many requests of this client are in flight; try again.', {
-    retryAfter: RETRY_SECONDS,
-  });
 }

@@ -3,7 +3,7 @@
 // nothing that lets a cache keep what was paid for, nothing that leads around us. Headers are raw, in order, read in
 // one pass. A header is dropped by its name (header-rules.ts), and never turned into another. Sources: RFC 9110 section
 // 7.6, RFC 9112 section 6.
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../domain/problem.ts';
 import {
   INBOUND,
@@ -83,10 +83,20 @@ const FORWARDED_HOST = /^[A-Za-z0-9.\-_~[\]:]{1,255}$/;
 export function publicOrigin(req: IncomingMessage, configured: string | undefined, trusted: boolean): string {
   if (configured !== undefined) return configured;
   const { headers } = req;
-  const proto = trusted ? lastOf(headers['x-forwarded-proto']) : undefined;
+  const scheme = trusted ? forwardedScheme(headers) : 'http';
   const forwarded = trusted ? lastOf(headers['x-forwarded-host']) : undefined;
   const host = forwarded !== undefined && FORWARDED_HOST.test(forwarded) ? forwarded : (headers.host ?? 'localhost');
-  return `${proto === 'https' ? 'https' : 'http'}://${host}`;
+  return `${scheme}://${host}`;
+}
+
+/** Scheme that the client used, as the nearest peer says. */
+export function forwardedScheme(headers: IncomingHttpHeaders): 'http' | 'https' {
+  return lastOf(headers['x-forwarded-proto']) === 'https' ? 'https' : 'http';
+}
+
+/** Whether a request is a browser's question before one of another origin (CORS). */
+export function isPreflight(method: string, headers: IncomingHttpHeaders): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
 }
 
 /** The value that the nearest peer added: the last of a comma-separated list. */

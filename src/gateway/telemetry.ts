@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
+import type { PaywallVerdict } from '../domain/decide.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { problem, type Problem } from '../domain/problem.ts';
 import type { RequestOutcome } from '../domain/totals/request-counts.ts';
@@ -83,6 +84,16 @@ export function noteAnswer(
   record.chargeId = chargeId;
   record.routeId ??= routeId;
   record.status = response.status;
+}
+
+type PricedVerdict = Extract<PaywallVerdict, { kind: 'demand' | 'verify' }>;
+
+/** Writes who is asked for money, and for how much, into `record`. */
+export function notePrice(record: RequestRecord, { offer, caller }: PricedVerdict): void {
+  record.customerId = caller.customerId;
+  if ('code' in offer) return;
+  record.amount = offer.route.amount;
+  record.currency = offer.route.currency;
 }
 
 const SHOWN_TARGET = 256;

@@ -23,6 +23,7 @@ beforeAll(async () => {
         (id) => `  - { method: GET, route_pattern: "/${id}/*", amount: "0.10", plan_id: ${id} }`,
       ),
     ].join('\n'),
+    { proxy: 'cors_origins: ["https://app.example.com"]' },
   );
 });
 afterAll(() => kit.close());
@@ -44,6 +45,17 @@ describe.each(DIALECTS)('%s', (dialect: Dialect) => {
       }
     expect(kit.upstream.seen).toEqual([]);
   });
+
+  // Traefik's own middleware answers preflights.
+  test.skipIf(dialect === 'traefik')(
+    'behaviour: a preflight allows the headers of customers, as the proxy does',
+    async () => {
+      const port = Number(new URL(kit.urlOf(NAMES[DIALECTS.indexOf(dialect)] ?? '')).port);
+      const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'GET' };
+      const { status, header } = await ask(port, dialect, { method: 'OPTIONS', target: '/office/a', headers });
+      expect([status, header('access-control-allow-headers')]).toEqual([204, expect.stringContaining('x-own')]);
+    },
+  );
 
   test('behaviour: a plan that needs no answer of the API is decided there as it is by the proxy', async () => {
     const { allows, status } = await asks('/office/a');

@@ -3,35 +3,25 @@
 // refused. Nothing but a Permit becomes an allow.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { hash } from 'node:crypto';
-import {
-  passPermit,
-  verdictOf,
-  type PaywallVerdict,
-  type Policy,
-  type RequestJudgement,
-  type Rules,
-} from '../../domain/decide.ts';
-import type { Offer } from '../../domain/payment/offer.ts';
+import { passPermit, verdictOf, type PaywallVerdict, type RequestJudgement, type Rules } from '../../domain/decide.ts';
 import { problem, type Problem } from '../../domain/problem.ts';
-import type { Route } from '../../domain/routing/route.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import type { TargetOptions } from '../../domain/routing/target.ts';
-import type { Plans } from '../../domain/selling/plan.ts';
 import type { Clock, Random, Schedule } from '../../host/clock.ts';
 import { createTraceReader, type TraceReader } from '../../host/identifiers.ts';
 import type { Log } from '../../host/log.ts';
 import type { OwnResponse } from '../../host/respond.ts';
 import type { ResponseWatcher } from '../../host/client-connection.ts';
 import type { WriteBatch } from '../../host/write-batch.ts';
-import type { Admission } from '../admission.ts';
-import { readCaller } from '../caller.ts';
+import { tooMany, tooManyOfClient, type Admission } from '../admission.ts';
+import { headerValues } from '../caller.ts';
 import { clientGroup } from '../client-group.ts';
 import type { TakePlace } from '../client-semaphores.ts';
-import { inspectInbound, isHost } from '../headers.ts';
+import { forwardedScheme, inspectInbound, isHost, isPreflight } from '../headers.ts';
 import type { End, Outcome, ResponseOutcome } from '../outcome.ts';
 import type { Paywall } from '../paywall.ts';
 import type { Ruling, Sell } from '../selling/way-to-pass.ts';
-import { noteAnswer, startRecord, type Telemetry } from '../telemetry.ts';
+import { noteAnswer, notePrice, startRecord, type Telemetry } from '../telemetry.ts';
 import { allowResponse, denialForm, type AllowFacts, type AllowSettings } from './answer-form.ts';
 import { AskedRequest } from './asked-request.ts';
 import type { DecisionMetrics } from './decision-metrics.ts';
@@ -52,20 +42,16 @@ export type DecisionOptions = {
   readonly repeatWindowMs: number;
   /** Lower-cased. */
   readonly allowHeaders: ReadonlySet<string>;
-  readonly target: TargetOptions;
-  readonly policy: Policy;
   readonly publicUrl: string | undefined;
-  /** Lower-cased name of the header that carries the customer id. */
-  readonly customerHeader: string;
   readonly customerHeaderTrusted: boolean;
   readonly maxInFlight: number;
 };
 
 export type DecisionDeps = {
   readonly options: DecisionOptions;
+  readonly rules: Rules<IncomingMessage>;
+  readonly target: TargetOptions;
   readonly routes: { readonly snapshot: Snapshot | undefined };
-  readonly offer: (route: Route) => Offer | Problem;
-  readonly plans: Plans;
   readonly sell: Sell;
   readonly placeOf: TakePlace | undefined;
   readonly admission: Admission;
@@ -97,7 +83,6 @@ const HANDED_OVER: End = { kind: 'delivered', status: 200, upstreamMs: 0, kept: 
 /** Objects with which every question of a configuration is handled. */
 type Handling = {
   readonly deps: DecisionDeps;
-  readonly rules: Rules<IncomingMessage>;
   readonly mayAsk: (req: IncomingMessage) => boolean;
   readonly readTrace: TraceReader;
   readonly allow: AllowSettings;
@@ -113,12 +98,6 @@ export function createDecisionHandler(deps: DecisionDeps): DecisionHandler {
   const { secretHeader } = options.peers;
   const handling: Handling = {
     deps,
-    rules: {
-      policy: options.policy,
-      caller: (req) => readCaller(req.rawHeaders, options.customerHeader),
-      offer: deps.offer,
-      plans: deps.plans,
-    },
     mayAsk: createPeerCheck(options.peers),
     readTrace: createTraceReader(deps.random),
     allow: { rules: options.rules, pass: options.pass, secretHeader },
@@ -197,12 +176,10 @@ function judge(handling: Handling, asked: AskedRequest, question: Question): voi
   const { deps } = handling;
   const { options, routes } = deps;
   const { req } = asked;
-  const { headers } = req;
   const { method, target } = question;
-  const preflight =
-    method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+  const preflight = isPreflight(method, req.headers);
   const facts = { method, target, host: undefined, preflight, request: req };
-  const judgement = verdictOf(handling.rules, options.target, routes.snapshot, facts);
+  const judgement = verdictOf(deps.rules, deps.target, routes.snapshot, facts);
   if ('code' in judgement) return refuse(handling, asked, judgement);
   asked.record.path = judgement.path;
   asked.record.target = judgement.target;
@@ -281,13 +258,7 @@ function admit(handling: Handling, deliberation: Deliberation, asked: AskedReque
   const { req, record } = asked;
   if (verdict.kind === 'answer_preflight' && !options.rules.answersPreflight)
     return refuse(handling, asked, unanswerable());
-  if (verdict.kind === 'demand' || verdict.kind === 'verify') {
-    record.customerId = verdict.caller.customerId;
-    if (!('code' in verdict.offer)) {
-      record.amount = verdict.offer.route.amount;
-      record.currency = verdict.offer.route.currency;
-    }
-  }
+  if (verdict.kind === 'demand' || verdict.kind === 'verify') notePrice(record, verdict);
   const { askSha256, dialect } = deliberation.asker;
   const name =
     verdict.kind === 'verify' && askSha256 !== null
@@ -442,9 +413,7 @@ function report(handling: Handling, asked: AskedRequest, question: Question | un
   const { deps } = handling;
   const { options, takeReport, paywall } = deps;
   const { req, record } = asked;
-  const ids = req.rawHeaders.filter(
-    (_, index, raw) => raw[index - 1]?.toLowerCase() === CHARGE_ID_HEADER && index % 2 === 1,
-  );
+  const ids = headerValues(req.rawHeaders, CHARGE_ID_HEADER);
   const [chargeId] = ids;
   const isReadable = options.peers.secret !== undefined && question !== undefined && ids.length === 1;
   const told =
@@ -510,9 +479,7 @@ function fail(handling: Handling, asked: AskedRequest, error: unknown): void {
 /** Scheme and authority that the client used, as the proxy says. */
 function originOf({ headers }: IncomingMessage, { host }: Question, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl;
-  const given = headers['x-forwarded-proto'];
-  const proto = (Array.isArray(given) ? given.at(-1) : given)?.split(',').at(-1)?.trim();
-  return `${proto === 'https' ? 'https' : 'http'}://${host ?? headers.host ?? 'localhost'}`;
+  return `${forwardedScheme(headers)}://${host ?? headers.host ?? 'localhost'}`;
 }
 
 function createTeller({ log, clock }: Pick<DecisionDeps, 'log' | 'clock'>): Handling['tell'] {
@@ -534,16 +501,4 @@ function unanswerable(): Problem {
   const detail =
     'The proxy in front cannot hand on the answer to a CORS preflight: its own headers middleware has to answer it.';
   return problem('preflight_unanswerable', detail);
-}
-
-function tooMany(limit: number): Problem {
-  return problem('too_many_requests_in_flight', `More than ${limit} requests are in flight; try again.`, {
-    retryAfter: RETRY_SECONDS,
-  });
-}
-
-function tooManyOfClient(): Problem {
-  return problem('too_many_requests_in_flight', 'Too many requests of this client are in flight; try again.', {
-    retryAfter: RETRY_SECONDS,
-  });
 }

@@ -1,0 +1,113 @@
+// What a listener that faces clients judges, prices and sells by, assembled from the configuration: alike for the proxy and for each
+// decision listener, so that both write the same 402 and let the same requests pass.
+import type { IncomingMessage } from 'node:http';
+import type { Config, ProxyConfig } from '../config/config.ts';
+import type { Rules } from '../domain/decide.ts';
+import type { Discovery } from '../domain/discovery/listing.ts';
+import { createOffers } from '../domain/payment/offer.ts';
+import { createPaymentRequired } from '../domain/payment/payment-required.ts';
+import { createQuotes } from '../domain/payment/quote.ts';
+import { LISTENER_REFUSALS } from '../domain/problem.ts';
+import type { TargetOptions } from '../domain/routing/target.ts';
+import type { PathOptions } from '../domain/routing/snapshot.ts';
+import { settleBy, type Plans } from '../domain/selling/plan.ts';
+import { createAdmission, type Admission } from '../gateway/admission.ts';
+import { createCallerReader } from '../gateway/caller.ts';
+import { createClientSemaphores, type TakePlace } from '../gateway/client-semaphores.ts';
+import type { OwnResponses } from '../gateway/outcome.ts';
+import type { Page } from '../gateway/page/document.ts';
+import type { PaymentHandler } from '../gateway/pay/pay.ts';
+import { createPaywall, type Paywall } from '../gateway/paywall.ts';
+import type { Rails } from '../gateway/rails/rails.ts';
+import type { Sell } from '../gateway/selling/way-to-pass.ts';
+import type { Clock, Random } from '../host/clock.ts';
+import { createTokens } from '../host/identifiers.ts';
+import type { Log } from '../host/log.ts';
+import { createListener, type Listener } from '../host/server.ts';
+import { matchRules, pathOptions, receiversById } from './part.ts';
+import type { SellFor } from './selling.ts';
+import { createTrial, type OwnTrial } from './trial.ts';
+
+/** Objects by which the handler of a listener judges. */
+export type Judging = {
+  readonly rules: Rules<IncomingMessage> & { readonly plans: Plans };
+  readonly target: TargetOptions & PathOptions;
+  readonly paywall: Paywall;
+  readonly sell: Sell;
+  readonly placeOf: TakePlace | undefined;
+  readonly admission: Admission;
+  readonly trial: (origin: string) => OwnTrial;
+};
+
+type JudgingDeps = {
+  readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
+  readonly sellFor: SellFor;
+  readonly clock: Clock;
+  readonly random: Random;
+};
+
+/** What differs from listener to listener. */
+type JudgingOptions = {
+  readonly front: ProxyConfig;
+  readonly discovery: Discovery | undefined;
+  readonly createPay: (answers: OwnResponses) => PaymentHandler | undefined;
+  readonly page: Page | undefined;
+  /** Whether a peer may speak for others. */
+  readonly trusts: (address: string | undefined) => boolean;
+  /** Whether the upstream's responses pass here. */
+  readonly seesResponses: boolean;
+};
+
+export function assembleJudging(config: Config, options: JudgingOptions, deps: JudgingDeps): Judging {
+  const { front, trusts } = options;
+  const { rails, clock } = deps;
+  const { plans, customers } = config.selling;
+  const { undeclaredMethods, methods, targetBytes } = matchRules({ front, selling: config.selling });
+  const paths = pathOptions({ front, selling: config.selling });
+  const paywall = createPaywall({
+    createPay: options.createPay,
+    quotes: createQuotes({
+      secrets: config.charges.secrets,
+      ttlMs: config.charges.quoteTtlMs,
+      nonce: createTokens(deps.random, 12, 'base64url'),
+    }),
+    paymentRequired: createPaymentRequired({ v1: config.x402.v1, ...rails }),
+    listingOf: options.discovery?.listingOf,
+    page: options.page,
+    corsOrigins: front.corsOrigins,
+    allowedHeaders: [...new Set([...customers.values()].flatMap(({ header }) => header || []))],
+    methods,
+  });
+  const offer = createOffers(receiversById(config), paths.plans && settleBy(plans));
+  const rules: Judging['rules'] = {
+    policy: { undeclaredMethods, preflight: front.preflight, v1: config.x402.v1 },
+    caller: createCallerReader(front.customerHeader),
+    ...{ offer, plans },
+  };
+  return {
+    rules,
+    target: { limit: targetBytes, methods, ...paths },
+    paywall,
+    sell: deps.sellFor(config, front, {
+      ...{ rules, paywall, seesResponses: options.seesResponses },
+      offerFor: ({ route }) => offer(route),
+    }),
+    placeOf: createClientSemaphores(front.limits.inFlightPerClient, trusts),
+    admission: createAdmission(front.limits, trusts, clock.monotonic),
+    trial: createTrial({ paywall, offer, now: clock.now }),
+  };
+}
+
+/** The listener of a section; `handler` is read for each request. */
+export function createFrontListener(
+  name: string,
+  { listen, limits, timeouts }: ProxyConfig,
+  handler: Parameters<typeof createListener>[1],
+  log: Log,
+): Listener {
+  const options = { name, listen, timeouts, refusals: LISTENER_REFUSALS, log };
+  return createListener(
+    { ...options, limits: { headers: limits.headerBytes, connections: limits.connections } },
+    handler,
+  );
+}
