@@ -4,6 +4,7 @@ import type { AttentionEntry, AttentionFinding } from '../domain/attention/atten
 import type { Check } from '../host/admin.ts';
 import type { Schedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
+import { settlesWithin } from '../host/within.ts';
 import type { PublishedAttention } from '../registry/store/attention-ports.ts';
 
 /** `isAsked`: somebody waits for the answer, so a question that costs something may be asked. */
@@ -22,32 +23,44 @@ export type Attention = {
 };
 type PublishAttention = (findings: readonly AttentionFinding[]) => Promise<PublishedAttention>;
 
+/** A source, what it found last, and the question that has no answer yet. */
+type AskedSource = {
+  readonly ask: AttentionSource;
+  found: readonly AttentionFinding[];
+  asking: Promise<void> | undefined;
+};
+
 type AttentionDeps = { readonly schedule: Schedule; readonly now: () => number; readonly log: Log };
 
 const EVERY_MS = 10_000;
+/** Longest wait for a source, as for a readiness probe: a store that is away keeps its callers for longer than that. */
+const WAIT_MS = 1_500;
 /** Sentences that readiness shows. */
 const MOST_SHOWN = 10;
 
 export function createAttention({ schedule, now, log }: AttentionDeps): Attention {
-  const sources: AttentionSource[] = [];
+  const sources: AskedSource[] = [];
   let latest: readonly AttentionFinding[] = [];
   let publish: PublishAttention | undefined;
   let last: Promise<unknown> = Promise.resolve();
   let failing = false;
 
+  /** Asks a source. While its answer is awaited all wait for the same one, and what it found last stands. */
+  const refresh = (source: AskedSource, isAsked: boolean): Promise<void> => {
+    const asking = async (): Promise<void> => {
+      try {
+        source.found = await source.ask(isAsked);
+      } catch (error) {
+        // Who cannot say is told of by what needs it.
+        log.debug('what needs somebody could not be asked', { error });
+        source.found = [];
+      }
+    };
+    return (source.asking ??= asking().finally(() => (source.asking = undefined)));
+  };
   const gather = async (isAsked: boolean): Promise<void> => {
-    const found = await Promise.all(
-      sources.map(async (source) => {
-        try {
-          return await source(isAsked);
-        } catch (error) {
-          // Who cannot say is told of by what needs it.
-          log.debug('what needs somebody could not be asked', { error });
-          return [];
-        }
-      }),
-    );
-    latest = found.flat();
+    await Promise.all(sources.map((source) => settlesWithin(refresh(source, isAsked), WAIT_MS, schedule)));
+    latest = sources.flatMap(({ found }) => found);
   };
   const alone = (): readonly AttentionEntry[] => latest.map((each) => ({ ...each, since: now() }));
   const look = async (isAsked: boolean): Promise<readonly AttentionEntry[]> => {
@@ -83,7 +96,7 @@ export function createAttention({ schedule, now, log }: AttentionDeps): Attentio
   };
   wait();
   return {
-    add: (source) => void sources.push(source),
+    add: (source) => void sources.push({ ask: source, found: [], asking: undefined }),
     latest: () => latest,
     ask: () => ask(true),
     share: (given) => void (publish = given),

@@ -6,6 +6,7 @@ import { systemSchedule, type Clock } from '../host/clock.ts';
 import { messageOf } from '../host/error-message.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
+import { settlesWithin } from '../host/within.ts';
 import { StoreRefused } from '../registry/store/ports.ts';
 
 /** Latest finding. `at`: milliseconds of the monotonic clock. */
@@ -139,22 +140,11 @@ function createAsking(
     hasWorked: () => hasWorked,
     ask: async () => {
       if (isFresh()) return found;
-      const late = await within(start(), WAIT_MS);
-      if (late) settle({ kind: 'fails', reason: `there was no answer within ${WAIT_MS} milliseconds` });
+      if (!(await settlesWithin(start(), WAIT_MS, systemSchedule)))
+        settle({ kind: 'fails', reason: `there was no answer within ${WAIT_MS} milliseconds` });
       return found;
     },
   };
-}
-
-/** Resolves with true if `promise` did not settle in `ms`. */
-function within(promise: Promise<void>, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const cancel = systemSchedule(ms, () => resolve(true));
-    void promise.then(() => {
-      cancel();
-      resolve(false);
-    });
-  });
 }
 
 function failureReason(found: ReadinessFinding): string {

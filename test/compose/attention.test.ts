@@ -108,6 +108,31 @@ const STORES: readonly (readonly [string, () => Promise<Store>])[] = [
   ...(hasPostgres ? ([['PostgreSQL', async () => openPostgres(await freshDatabase())]] as const) : []),
 ];
 
+test('behaviour: a store that keeps its callers waiting does not keep a readiness probe', async () => {
+  const attention = createAttention({ schedule: (_ms, run) => (steps.push(run), () => undefined), now, log: silent });
+  closers.push(() => attention.close());
+  let asked = 0;
+  const findings = [finding('store_low', 'There is little room.')];
+  let answer = Promise.resolve(findings);
+  attention.add(() => ((asked += 1), answer));
+  attention.add(() => [finding('config_differs', 'Two routes differ.')]);
+  const told = ['There is little room.', 'Two routes differ.'];
+  expect((await attention.check.run()).detail).toBe(told.join(' '));
+  const { promise, resolve } = Promise.withResolvers<typeof findings>();
+  answer = promise;
+  // What was found last stands, and the source is asked once however often the probe comes.
+  for (let probe = 0; probe < 3; probe += 1) {
+    const checking = attention.check.run();
+    while (steps.length > 0) steps.pop()?.();
+    expect((await checking).detail).toBe(told.join(' '));
+  }
+  expect(asked).toBe(2);
+  resolve([]);
+  await promise;
+  answer = promise;
+  await expect.poll(async () => (await attention.check.run()).detail).toBe(told[1]);
+});
+
 describe.each(STORES)('what needs somebody: %s', (_name, open) => {
   test('behaviour: each thing is raised when it happens, worst first, and cleared when it is over', async () => {
     const one = startOn(await open());
