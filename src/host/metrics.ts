@@ -1,8 +1,10 @@
 // Prometheus metrics behind plain functions: a counter binds a child once and calls it, a scrape gets text.
 // Every name has the prefix `tollgate_`; the names themselves belong to those who count.
 import { Counter, Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+import { systemSchedule, type Schedule } from './clock.ts';
 import { writeDecimal, type Decimal } from './decimal.ts';
 import { bind, createCounter, createHistogram, type Bound, type Labels } from './series.ts';
+import { settlesWithin } from './within.ts';
 
 export type Metrics = {
   readonly counter: (name: string, help: string, labels: readonly string[]) => Bound;
@@ -11,7 +13,10 @@ export type Metrics = {
   /** A histogram in buckets with these upper bounds, ascending. */
   readonly histogram: (name: string, help: string, labels: readonly string[], buckets: readonly number[]) => Bound;
   readonly gauge: (name: string, help: string, labels: readonly string[]) => Bound;
-  /** Values that are kept elsewhere and read at a scrape: series that `read` does not set are gone. */
+  /**
+   * Values that are kept elsewhere and read at a scrape: series that `read` does not set are gone. A `read` that fails or
+   * takes longer than 2 seconds tells nothing, and the other metrics are told all the same.
+   */
   readonly observed: (
     kind: 'counter' | 'gauge',
     name: string,
@@ -49,6 +54,8 @@ export type FamilyValue = {
 };
 
 const PREFIX = 'tollgate_';
+/** Longest wait for a value that is kept elsewhere: longer than a readiness check, shorter than scrapes wait. */
+const READ_MS = 2_000;
 const BUCKETS = [
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];
@@ -69,7 +76,7 @@ const MISNAMED = [
   'nodejs_eventloop_utilization_summary',
 ];
 
-export function createMetrics(): Metrics {
+export function createMetrics(schedule: Schedule = systemSchedule): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, ...EVENT_LOOP });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
@@ -107,7 +114,7 @@ export function createMetrics(): Metrics {
           collect: () => {
             counter.reset();
             if (labels.length === 0) counter.remove();
-            return read((values, value) => counter.labels({ ...values }).inc(value));
+            return readInTime(read, schedule, (values, value) => counter.labels({ ...values }).inc(value));
           },
         });
         return;
@@ -118,7 +125,7 @@ export function createMetrics(): Metrics {
           gauge.reset();
           // The library starts a gauge without labels at 0, though no such value was set.
           if (labels.length === 0) gauge.remove();
-          return read((values, value) => gauge.labels({ ...values }).set(value));
+          return readInTime(read, schedule, (values, value) => gauge.labels({ ...values }).set(value));
         },
       });
     },
@@ -133,6 +140,24 @@ export function createMetrics(): Metrics {
     text: async () => writeFamilies(await families()),
     contentType: registry.contentType,
   };
+}
+
+type SetValue = (values: Labels, value: number) => void;
+
+/** Reads values, and waits READ_MS at most. What comes later is dropped: it would mix with what the next scrape reads. */
+function readInTime(
+  read: (set: SetValue) => void | Promise<void>,
+  schedule: Schedule,
+  set: SetValue,
+): void | Promise<void> {
+  let isOver = false;
+  const reading = read((values, value) => {
+    if (!isOver) set(values, value);
+  });
+  if (reading === undefined) return undefined;
+  return settlesWithin(reading, READ_MS, schedule).then(() => {
+    isOver = true;
+  });
 }
 
 /** Writes families in the text format of Prometheus. */

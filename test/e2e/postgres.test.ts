@@ -126,10 +126,15 @@ describe.skipIf(!hasPostgres)('all-in-ones over one PostgreSQL', () => {
     expect((await fetch(paid.url('/a'))).status).toBe(402);
     // Not taken out: free requests would go with it. An answer of a moment ago is still good for a few seconds.
     await vi.waitFor(async () => {
-      const ready = await fetch(`${paid.tollgate().url('admin')}/readyz?verbose`);
+      const ready = await fetch(`${paid.tollgate().url('admin')}/readyz?verbose`, {
+        signal: AbortSignal.timeout(9_000),
+      });
       expect(ready.status).toBe(200);
       expect(await ready.text()).toContain('degraded: the store does not take writes: ');
     });
+    // Scrapes go on: nothing that the store alone knows keeps the rest back.
+    const scraped = await fetch(`${paid.tollgate().url('admin')}/metrics`, { signal: AbortSignal.timeout(9_000) });
+    expect(await scraped.text()).toContain('tollgate_store_up 0');
     const waiting = at(paid.tollgate(), '/a', credential);
     await server.start();
     expect((await waiting).status).toBe(200);

@@ -24,3 +24,26 @@ test.each([
     expect(await series()).toEqual([]);
   },
 );
+
+test('behaviour: a value that takes too long or fails is not told, and keeps no other from being told', async () => {
+  const late: (() => void)[] = [];
+  const metrics = createMetrics((_ms, run) => (late.push(run), () => undefined));
+  const { promise, resolve } = Promise.withResolvers<number>();
+  metrics.observed('gauge', 'stored', 'A help.', [], async (set) => set({}, await promise));
+  metrics.observed('counter', 'broken_total', 'A help.', [], () => Promise.reject(new Error('away')));
+  metrics.observed('gauge', 'parts', 'A help.', [], (set) => set({}, 3));
+  const told = async (): Promise<readonly string[]> => {
+    const reading = metrics.text();
+    for (const run of late.splice(0)) run();
+    return (await reading).split('\n').filter((line) => line.startsWith('tollgate_'));
+  };
+  expect(await told()).toEqual(['tollgate_parts 3']);
+  // What comes after its scrape belongs to no scrape.
+  resolve(7);
+  await promise;
+  const reading = metrics.text();
+  expect((await reading).split('\n').filter((line) => line.startsWith('tollgate_'))).toEqual([
+    'tollgate_stored 7',
+    'tollgate_parts 3',
+  ]);
+});
