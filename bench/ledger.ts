@@ -238,6 +238,7 @@ function makeClaim(n: number): Claim {
     settle: 'before_response',
     asker: null,
     askSha256: null,
+    pass: null,
   };
 }
 

@@ -255,6 +255,8 @@ export interface Schemas {
     asker?: string | null;
     /** Left out: null. */
     ask_sha256?: string | null;
+    /** Left out: null. */
+    pass?: Record<string, string> | null;
     settle: 'before_response' | 'before_forward';
     credential: string;
     owner: string;
@@ -310,6 +312,8 @@ export interface Schemas {
     asker?: string | null;
     /** Left out: null. */
     ask_sha256?: string | null;
+    /** Left out: null. */
+    pass?: Record<string, string> | null;
     settle: 'before_response' | 'before_forward';
     state: 'claimed' | 'settling' | 'settled' | 'delivered' | 'released' | 'failed';
     owner: string | null;

@@ -4,13 +4,15 @@ import type { IncomingMessage } from 'node:http';
 import type { Config, ProxyConfig } from '../config/config.ts';
 import type { Rules } from '../domain/decide.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
-import { createOffers } from '../domain/payment/offer.ts';
+import { createOffers, type Offer } from '../domain/payment/offer.ts';
+import { withPasses } from '../domain/payment/pass-offers.ts';
 import { createPaymentRequired } from '../domain/payment/payment-required.ts';
 import { createQuotes } from '../domain/payment/quote.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import type { TargetOptions } from '../domain/routing/target.ts';
 import type { PathOptions } from '../domain/routing/snapshot.ts';
-import { settleBy, type Plans } from '../domain/selling/plan.ts';
+import { createSignInNonces, type SignInSite } from '../domain/selling/sign-in.ts';
+import { findPlan, settleBy, type Plans } from '../domain/selling/plan.ts';
 import { createAdmission, type Admission } from '../gateway/admission.ts';
 import { createCallerReader } from '../gateway/caller.ts';
 import { createClientSemaphores, type TakePlace } from '../gateway/client-semaphores.ts';
@@ -71,14 +73,15 @@ export function assembleJudging(config: Config, options: JudgingOptions, deps: J
       ttlMs: config.charges.quoteTtlMs,
       nonce: createTokens(deps.random, 12, 'base64url'),
     }),
-    paymentRequired: createPaymentRequired({ v1: config.x402.v1, ...rails }),
+    paymentRequired: createPaymentRequired({ v1: config.x402.v1, ...rails, signInSite: signInSite(front.publicUrl) }),
+    signIns: front.publicUrl === undefined ? undefined : createSignInNonces(config.charges.secrets),
     listingOf: options.discovery?.listingOf,
     page: options.page,
     corsOrigins: front.corsOrigins,
     allowedHeaders: [...new Set([...customers.values()].flatMap(({ header }) => header || []))],
     methods,
   });
-  const offer = createOffers(receiversById(config), paths.plans && settleBy(plans));
+  const offer = createOffers(receiversById(config), paths.plans && settleBy(plans), offerPasses(plans));
   const rules: Judging['rules'] = {
     policy: { undeclaredMethods, preflight: front.preflight, v1: config.x402.v1 },
     caller: createCallerReader(front.customerHeader),
@@ -95,6 +98,19 @@ export function assembleJudging(config: Config, options: JudgingOptions, deps: J
     placeOf: createClientSemaphores(front.limits.inFlightPerClient, trusts),
     admission: createAdmission(front.limits, trusts, clock.monotonic),
     trial: createTrial({ paywall, offer, now: clock.now }),
+  };
+}
+
+/** Where wallets sign in: under the public URL alone, which a signature is bound to. */
+export function signInSite(publicUrl: string | undefined): SignInSite | undefined {
+  return publicUrl === undefined ? undefined : { domain: new URL(publicUrl).host, uri: publicUrl };
+}
+
+/** Adds the passes of its plan to the offer of a route. */
+function offerPasses(plans: Plans): (offer: Offer) => Offer {
+  return (offer) => {
+    const plan = findPlan(offer.route, plans);
+    return plan === undefined || 'code' in plan ? offer : withPasses(offer, plan);
   };
 }
 

@@ -6,10 +6,6 @@ import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 const LATER: readonly { readonly path: Path; readonly advice: string }[] = [
   { path: ['selling', 'plans', '*', 'price'], advice: 'take it out; a request costs what its route says' },
   { path: ['selling', 'plans', '*', 'meter'], advice: 'take it out; a request costs what its route says' },
-  ...['passes', 'single', 'wallet', 'cookie'].map((key) => ({
-    path: ['selling', 'plans', '*', key],
-    advice: 'take it out; requests are sold one by one',
-  })),
 ];
 
 /** Takes keys of a later version out of `data`, which it changes, and complains about each. */

@@ -13,7 +13,8 @@ const method = z
   })
   .pipe(routeFields.method);
 
-const amount = z
+/** A price as a route writes one. */
+export const amountText = z
   .string(`quote the amount: ${AMOUNT_ADVICE}`)
   .refine((value) => parsePrice(value) !== undefined, { error: ({ input }) => amountAdvice(input) });
 
@@ -31,7 +32,7 @@ function amountAdvice(input: unknown): string {
 export const configRouteSchema = z.strictObject({
   ...routeBody,
   method: method.default('*'),
-  amount,
+  amount: amountText,
   status: z
     .enum(['active', 'paused'], {
       error: ({ input }) =>

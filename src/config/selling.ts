@@ -8,6 +8,7 @@ import type { CustomerEntries } from '../domain/selling/customer.ts';
 import { customerIssues, customerSection, toCustomer } from './customers.ts';
 import { choice, count, identifier, text } from './fields.ts';
 import { key, section } from './keys.ts';
+import { passIssues, passKeys, toPass } from './passes.ts';
 import { isMap, valueAt, type Issue } from './problems.ts';
 
 const MOST_PLANS = 64;
@@ -64,6 +65,7 @@ const plan = section({
     'Who passes without paying: ids of `selling.customers`.',
   ),
   free: key('free', free.optional(), 'Free requests. Left out: none.'),
+  ...passKeys,
 });
 
 export function sellingSection(folder: string) {
@@ -108,15 +110,18 @@ export function toSelling(given: SellingSection | undefined): SellingConfig {
   };
 }
 
-function toPlan({ settle, ...plan }: SellingSection['plans'][number]): SalesPlan {
-  return { ...plan, settle: settle === 'inherit' ? undefined : settle };
+function toPlan({ settle, passes, ...plan }: SellingSection['plans'][number]): SalesPlan {
+  return { ...plan, settle: settle === 'inherit' ? undefined : settle, passes: passes.map(toPass) };
 }
 
 type RawSection = Readonly<Record<string, unknown>>;
 
 /** Complaints that need more than one key, or the time; `raw` may be wrong in any way. */
 export function sellingIssues(raw: RawSection, nowMs: number): Issue[] {
-  return [...observationIssues(raw, nowMs), ...planIdIssues(raw), ...entryIssues(raw), ...freeIssues(raw)];
+  return [
+    ...[...observationIssues(raw, nowMs), ...planIdIssues(raw), ...entryIssues(raw), ...freeIssues(raw)],
+    ...plansIn(raw).flatMap((each, index) => passIssues(each, ['selling', 'plans', index], raw)),
+  ];
 }
 
 function observationIssues(raw: RawSection, nowMs: number): Issue[] {

@@ -65,7 +65,17 @@ export type DemandReason =
   | 'customer_unknown'
   | 'customer_expired'
   | 'customer_quota_used_up'
-  | 'free_used_up';
+  | 'free_used_up'
+  | PassRefusal;
+
+/** Why a pass that was presented does not let a request pass. */
+export type PassRefusal =
+  | 'pass_unknown'
+  | 'pass_expired'
+  | 'pass_used_up'
+  | 'pass_scope'
+  | 'pass_revoked'
+  | 'wallet_unsupported';
 
 export type Verdict =
   | Pass

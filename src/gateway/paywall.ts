@@ -5,7 +5,10 @@ import { accessHeaders, mintPermit, type DemandReason, type PaywallVerdict } fro
 import type { ListingOf } from '../domain/discovery/listing.ts';
 import type { PaymentRequired, Demand } from '../domain/payment/payment-required.ts';
 import { PROBLEMS, problem, renderProblem, type Problem } from '../domain/problem.ts';
-import { joinChargeId, type Quotes } from '../domain/payment/quote.ts';
+import type { Offer } from '../domain/payment/offer.ts';
+import { pricesShown } from '../domain/payment/pass-offers.ts';
+import { joinChargeId, type ChargeId, type Quotes } from '../domain/payment/quote.ts';
+import type { SignInNonce, SignInNonces } from '../domain/selling/sign-in.ts';
 import { corsHeaders, preflightHeaders } from '../host/cors.ts';
 import type { OwnResponse } from '../host/respond.ts';
 import { EXPOSED } from './headers.ts';
@@ -38,10 +41,21 @@ type PaywallDeps = {
   readonly paymentRequired: (demand: Demand) => PaymentRequired | undefined;
   /** Page for browsers; undefined: they get what everybody else gets. */
   readonly page: Page | undefined;
+  /** Nonces for wallets that sign in; undefined: none may. */
+  readonly signIns?: Pick<SignInNonces, 'issue'> | undefined;
   readonly corsOrigins: readonly string[];
   readonly methods: ReadonlySet<string>;
   /** Further headers that pages of other origins may send: those by which customers are known. */
   readonly allowedHeaders?: readonly string[];
+};
+
+/** The first price of an offer with its charge id, and what the header shows beside it. */
+type QuotedOffer = {
+  readonly first: Offer;
+  readonly chargeId: ChargeId;
+  /** Signed parts of the charge ids of the other prices. */
+  readonly further?: readonly string[];
+  readonly signIn?: SignInNonce | undefined;
 };
 
 const ALLOWED =
@@ -59,9 +73,8 @@ const NO_HEADERS: readonly string[] = [];
 export function createPaywall(deps: PaywallDeps): Paywall {
   const { createPay, quotes, listingOf, paymentRequired, page, corsOrigins, methods, allowedHeaders = [] } = deps;
   const allowed = [ALLOWED, ...allowedHeaders].join(', ');
-  const policy = { origins: corsOrigins, exposed: EXPOSED };
   const cors = (origin: string | undefined): readonly string[] =>
-    origin === undefined ? [] : corsHeaders(origin, policy);
+    origin === undefined ? [] : corsHeaders(origin, { origins: corsOrigins, exposed: EXPOSED });
 
   const refuse: Paywall['refuse'] = (refusal, origin, routeId) => ({
     kind: 'response',
@@ -72,12 +85,15 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     routeId,
   });
 
+  const quoteAll = createQuoteAll(deps);
+
   const demand = (demanded: PaymentDemand, shownOn?: Page): ResponseOutcome => {
     const { offer, reason, facts, headers: added = NO_HEADERS, expected } = demanded;
-    const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
+    const { first, chargeId, further, signIn } = quoteAll(offer, facts);
     const listing = listingOf?.(offer.route, facts.method, facts.path);
     const { method, publicOrigin, path, origin } = facts;
-    const rendered = paymentRequired({ offer, listing, chargeId, method, origin: publicOrigin, path, reason });
+    const demandedOf = { offer, listing, chargeId, further, signIn, method, origin: publicOrigin, path, reason };
+    const rendered = paymentRequired(demandedOf);
     if (rendered === undefined) return refuse(nothingToOffer(), origin, offer.route.id);
     const { body, bodyBytes, header, ways } = rendered;
     const headers = origin === undefined ? added : [...added, ...cors(origin)];
@@ -85,7 +101,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     const response =
       shownOn === undefined
         ? new DemandResponse(body, bodyBytes, header, told, headers)
-        : shownOn({ offer, ways, required: header, publicOrigin, path, reason }, headers);
+        : shownOn({ offer: first, ways, required: header, publicOrigin, path, reason }, headers);
     const id = joinChargeId(chargeId);
     const outcome = 'payment_required';
     return { kind: 'response', response, outcome, reason: told, chargeId: id, routeId: offer.route.id };
@@ -94,9 +110,17 @@ export function createPaywall(deps: PaywallDeps): Paywall {
   const malformed: OwnResponses['malformed'] = (refusal, version, offer, facts) => {
     const refused = refuse(refusal, facts.origin, offer.route.id);
     if (version === 2) return refused;
-    const chargeId = quotes.issue(offer, facts.method, facts.nowMs);
+    const { chargeId, further } = quoteAll(offer, facts);
     const { method, publicOrigin, path } = facts;
-    const rendered = paymentRequired({ offer, chargeId, method, origin: publicOrigin, path, reason: refusal.code });
+    const rendered = paymentRequired({
+      offer,
+      chargeId,
+      further,
+      method,
+      origin: publicOrigin,
+      path,
+      reason: refusal.code,
+    });
     const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(facts.origin)];
     const error = JSON.stringify(refusal.detail);
     const body = `{"x402Version":1,"error":${error},"accepts":${rendered?.accepts ?? '[]'}}`;
@@ -164,6 +188,17 @@ export function createPaywall(deps: PaywallDeps): Paywall {
           return verdict satisfies never;
       }
     },
+  };
+}
+
+/** Quotes the prices of an offer, each with a charge id of its own. */
+function createQuoteAll({ quotes, signIns }: Pick<PaywallDeps, 'quotes' | 'signIns'>) {
+  return (offer: Offer, { method, nowMs }: RequestFacts): QuotedOffer => {
+    if (offer.passes === undefined) return { first: offer, chargeId: quotes.issue(offer, method, nowMs) };
+    const [first = offer, ...others] = pricesShown(offer);
+    const chargeId = quotes.issue(first, method, nowMs);
+    const further = others.map((each) => quotes.issue(each, method, nowMs).signed);
+    return { first, chargeId, further, signIn: offer.passes.wallet ? signIns?.issue(nowMs) : undefined };
   };
 }
 

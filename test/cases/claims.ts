@@ -47,6 +47,7 @@ export function claimOf(n: number, rest: Partial<Claim> & { payer?: number } = {
     settle: 'before_forward',
     asker: null,
     askSha256: null,
+    pass: null,
     ...claim,
   };
 }

@@ -190,6 +190,8 @@ const CLAIM_FIELDS = {
   /** The dialect of the decision listener that claimed; null: the proxy did. Neither serves what the other one claimed. */
   asker: { wire: 'asker', kind: 'text', isNullable: true, isAdded: true, max: 16, shown: 'asker' },
   askSha256: { wire: 'ask_sha256', sharesColumn: true, kind: 'text', isNullable: true, isAdded: true, max: 64 },
+  /** The terms of the pass that it buys (selling/pass.ts); null if it buys none. */
+  pass: { wire: 'pass', kind: 'texts', isNullable: true, isAdded: true },
   /** The settle mode that this request is served in; `auto` is resolved before the claim. */
   settle: {
     wire: 'settle',

@@ -3,6 +3,7 @@
 // not for each request. It can be paid all the same.
 import { type OfferedWay, clip } from './offer.ts';
 import { CHARGE_ID_BYTES } from './quote.ts';
+import { SIGN_IN_BYTES, SIGN_IN_HOLE_JSON } from '../selling/sign-in.ts';
 
 /** Size of the header as it is sent: base64. */
 const MAX_HEADER_BYTES = 3072;
@@ -20,48 +21,70 @@ const MIME_TYPE = 'application/json';
 export const HOLE = '\u0000';
 export const HOLE_JSON = JSON.stringify(HOLE).slice(1, -1);
 
-/** An entry of `accepts`, and the way that it is for. */
-export type ShownWay = { readonly offered: OfferedWay; readonly entry: object };
+/** An entry of `accepts`, the way that it is for, and the place of its price among those that are shown. */
+export type ShownWay = { readonly offered: OfferedWay; readonly entry: object; readonly price: number };
 
 export type HeaderForm = {
   readonly description: string;
   readonly ways: readonly ShownWay[];
   /** Listing as JSON; undefined: none is shown. */
   readonly bazaar: string | undefined;
+  /** Declaration of sign-in-with-x as JSON, with holes; undefined: none is shown. */
+  readonly signIn: string | undefined;
 };
 
-/**
- * Picks the fullest form that there is room for. `ways` hold the hole in the place of the charge id, once in each
- * entry. `bazaars` come fullest first.
- */
-export function fitHeader(description: string, ways: readonly ShownWay[], bazaars: readonly string[] = []): HeaderForm {
-  let form: HeaderForm = { description, ways, bazaar: undefined };
-  for (form of formsOf(description, ways, bazaars))
-    if (bytesWithoutUrl(form) + CODE_BYTES + URL_BYTES.sure <= MAX_JSON_BYTES) break;
+/** What may be left out of a header. */
+type Wanted = {
+  readonly description: string;
+  readonly ways: readonly ShownWay[];
+  /** Listings, fullest first. */
+  readonly bazaars?: readonly string[] | undefined;
+  /** Declarations of sign-in-with-x, fullest first. */
+  readonly signIns?: readonly string[] | undefined;
+};
+
+/** Picks the fullest form that there is room for. `ways` hold the hole in the place of the charge id, once in each entry. */
+export function fitHeader(wanted: Wanted): HeaderForm {
+  const { description, ways } = wanted;
+  let form: HeaderForm = { description, ways, bazaar: undefined, signIn: undefined };
+  for (form of formsOf(wanted)) if (bytesWithoutUrl(form) + CODE_BYTES + URL_BYTES.sure <= MAX_JSON_BYTES) break;
   return form;
 }
 
 /** Yields the forms, the fullest first. The last one is taken in any case: it has one way, and room. */
-function* formsOf(description: string, ways: readonly ShownWay[], bazaars: readonly string[]): Generator<HeaderForm> {
-  for (const bazaar of [...bazaars, undefined]) yield { description, ways, bazaar };
+function* formsOf({ description, ways, bazaars = [], signIns = [] }: Wanted): Generator<HeaderForm> {
+  const [fullest] = signIns;
+  for (const bazaar of [...bazaars, undefined]) yield { description, ways, bazaar, signIn: fullest };
   const short = clip(description, SHORT_DESCRIPTION_BYTES);
-  for (let count = ways.length; count > 0; count--)
-    yield { description: short, ways: ways.slice(0, count), bazaar: undefined };
+  const bare = { description: short, bazaar: undefined };
+  for (const signIn of [...signIns, undefined]) yield { ...bare, ways, signIn };
+  for (const shown of shortened(ways)) yield { ...bare, ways: shown, signIn: undefined };
+}
+
+/** Yields fewer and fewer ways: passes go before ways, the last ones first, each with all of its ways. */
+function* shortened(ways: readonly ShownWay[]): Generator<readonly ShownWay[]> {
+  let left = ways;
+  for (let price = ways.at(-1)?.price ?? 0; price > 0; price--) yield (left = left.filter((way) => way.price < price));
+  for (let count = left.length - 1; count > 0; count--) yield left.slice(0, count);
 }
 
 /** Text of the header around URL, reason and the entries of `accepts`. */
-export function writeAround({ description, bazaar }: HeaderForm): {
+export function writeAround({ description, bazaar, signIn }: HeaderForm): {
   readonly beforeReason: string;
   readonly beforeUrl: string;
   readonly beforeAccepts: string;
   readonly after: string;
 } {
   const resource = JSON.stringify({ description, mimeType: MIME_TYPE }).slice(1);
+  const extensions = [
+    ...(bazaar === undefined ? [] : [`"bazaar":${bazaar}`]),
+    ...(signIn === undefined ? [] : [`"sign-in-with-x":${signIn}`]),
+  ];
   return {
     beforeReason: '{"x402Version":2,"error":',
     beforeUrl: ',"resource":{"url":',
     beforeAccepts: `,${resource},"accepts":[`,
-    after: bazaar === undefined ? ']}' : `],"extensions":{"bazaar":${bazaar}}}`,
+    after: extensions.length === 0 ? ']}' : `],"extensions":{${extensions.join(',')}}}`,
   };
 }
 
@@ -70,7 +93,8 @@ export function bytesWithoutUrl(form: HeaderForm): number {
   const { beforeReason, beforeUrl, beforeAccepts, after } = writeAround(form);
   const entries = form.ways.map(({ entry }) => JSON.stringify(entry)).join(',');
   const text = `${beforeReason}""${beforeUrl}""${beforeAccepts}${entries}${after}`;
-  return Buffer.byteLength(text) + form.ways.length * (CHARGE_ID_BYTES - HOLE_JSON.length);
+  const nonces = form.signIn === undefined ? 0 : SIGN_IN_BYTES - 3 * SIGN_IN_HOLE_JSON.length;
+  return Buffer.byteLength(text) + form.ways.length * (CHARGE_ID_BYTES - HOLE_JSON.length) + nonces;
 }
 
 /** Cuts `url` and `reason` to the room there is. `bytes` is the size of the form without both. */

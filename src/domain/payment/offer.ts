@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { formatPrice, parsePrice, toAtomic, type Price } from './money.ts';
 import { problem, type Problem, type FieldError } from '../problem.ts';
 import { describeRoute, type Route } from '../routing/route.ts';
+import type { PassTerms } from '../selling/pass.ts';
 import type { Way } from './way.ts';
 
 export type Offer = {
@@ -18,6 +19,20 @@ export type Offer = {
   readonly description: string;
   /** Hash of 8 bytes over every term of the receiver: a quote is void once they change. */
   readonly termsHash: Buffer;
+  /** Passes that can be bought in its place; undefined: none. */
+  readonly passes?: PassOffers | undefined;
+  /** The pass that this is the price of; undefined: of a single request. */
+  readonly pass?: { readonly planId: string; readonly terms: PassTerms } | undefined;
+};
+
+/** The passes of a plan in the terms of a receiver. */
+export type PassOffers = {
+  readonly planId: string;
+  /** Whether a single request is offered as well, as the first price. */
+  readonly single: boolean;
+  /** Whether a wallet finds its pass by a signature. */
+  readonly wallet: boolean;
+  readonly offers: readonly Offer[];
 };
 
 /** Way to pay with its `amount`: the price in the smallest unit of the way's asset. */
@@ -51,7 +66,7 @@ export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {
 }
 
 /** The ways whose asset has enough decimals for `price`. */
-function offeredWays({ ways }: Receiver, price: Price): readonly OfferedWay[] {
+export function offeredWays({ ways }: Receiver, price: Price): readonly OfferedWay[] {
   return ways.flatMap(({ way, networkName }) => {
     const amount = toAtomic(price, way.decimals);
     return amount === undefined ? [] : [{ way, networkName, amount }];
@@ -86,11 +101,16 @@ const REMEMBERED = 4096;
 export function createOffers(
   receivers: Receivers,
   settleOf: (route: Route) => ReceiverSettle | undefined = () => undefined,
+  complete: (offer: Offer) => Offer = (offer) => offer,
 ): (route: Route) => Offer | Problem {
   const offers = new LRUCache<Route, Offer | Problem>({ max: REMEMBERED });
   return (route) => {
     let offer = offers.get(route);
-    if (offer === undefined) offers.set(route, (offer = settledBy(makeOffer(route, receivers), settleOf(route))));
+    if (offer === undefined) {
+      offer = settledBy(makeOffer(route, receivers), settleOf(route));
+      if (!('code' in offer)) offer = complete(offer);
+      offers.set(route, offer);
+    }
     return offer;
   };
 }

@@ -16,13 +16,21 @@ import {
   type ShownWay,
 } from './header-form.ts';
 import type { Requirement, Way } from './way.ts';
+import { pricesShown } from './pass-offers.ts';
 import type { ChargeId } from './quote.ts';
+import { SIGN_IN_HOLE_JSON, writeSignIn, type SignInNonce, type SignInSite } from '../selling/sign-in.ts';
+import type { PassTerms } from '../selling/pass.ts';
 
 export type Demand = {
   readonly offer: Offer;
   /** Listing of the operation; undefined if it is not listed. */
   readonly listing?: Listing | undefined;
+  /** Charge id of the first price that is shown. */
   readonly chargeId: ChargeId;
+  /** Signed parts of the charge ids of the others, in their order; the nonce is the same. */
+  readonly further?: readonly string[] | undefined;
+  /** Nonce for a wallet's signature; undefined: none is asked for. */
+  readonly signIn?: SignInNonce | undefined;
   /** Scheme and authority under which clients reach the API, such as `https://api.example.com`. */
   readonly origin: string;
   /** The canonical path, without a query. */
@@ -52,6 +60,8 @@ export type PaymentRequiredOptions = {
   readonly requirement: Requirement;
   /** Whether anybody may be asked about payments in this way; one that cannot be is listed last. */
   readonly isCallable?: (way: Way) => boolean;
+  /** Where wallets sign in; undefined: nowhere. */
+  readonly signInSite?: SignInSite | undefined;
   /** Counter that is raised whenever an entry of `accepts` changes, moves, or can or cannot be written any more. */
   readonly revision?: () => number;
 };
@@ -123,20 +133,27 @@ type FixedTexts = {
   readonly headerRest: string;
   /** Texts that follow the charge id, once for each way, one character a byte. */
   readonly headerAfter: readonly string[];
+  readonly signIn: SignInNonce | undefined;
 };
 
-function isFixedFor(fixed: FixedTexts, { chargeId, path, origin, reason }: Demand): boolean {
-  return fixed.path === path && fixed.signed === chargeId.signed && fixed.origin === origin && fixed.reason === reason;
+function isFixedFor(fixed: FixedTexts, { chargeId, path, origin, reason, signIn }: Demand): boolean {
+  // Charge ids of the other prices are of the same second.
+  const isSame = fixed.path === path && fixed.signed === chargeId.signed;
+  return isSame && fixed.origin === origin && fixed.reason === reason && fixed.signIn === signIn;
 }
 
-function fix(template: Template, { chargeId: { signed }, path, origin, reason }: Demand): FixedTexts {
+function fix(template: Template, demand: Demand): FixedTexts {
+  const { chargeId, further = [], path, origin, reason, signIn } = demand;
+  const { signed } = chargeId;
+  const signedOf = (place: number): string => (place === 0 ? signed : (further[place - 1] ?? signed));
+
   const whole = origin + path;
   const accepts = template.v1?.join(JSON.stringify(cutUrl(whole)));
   const v1 = accepts === undefined ? '' : `,"x402Version":1,"accepts":${accepts}`;
   const shown = fitInto(template.bytes, whole, reason);
-  const { headerFirst, headerAfter } = template;
+  const { headerFirst, headerAfter, prices } = template;
   const { beforeReason, beforeUrl } = template.around;
-  const header = `${beforeReason}${JSON.stringify(shown.reason)}${beforeUrl}${JSON.stringify(shown.url)}${headerFirst}${signed}`;
+  const header = `${beforeReason}${JSON.stringify(shown.reason)}${beforeUrl}${JSON.stringify(shown.url)}${headerFirst}${signedOf(prices[0] ?? 0)}`;
   const bodyStart = template.bodyStart + signed;
   const bodyMiddle = template.bodyMiddle + signed;
   const bodyEnd = `${template.bodyEnd}${v1}}`;
@@ -147,12 +164,25 @@ function fix(template: Template, { chargeId: { signed }, path, origin, reason }:
     bodyBytes: template.bodyBytes + 2 * signed.length + Buffer.byteLength(v1) + 1,
     headerStart: bytes.toString('base64', 0, thirds),
     headerRest: bytes.toString('latin1', thirds),
-    headerAfter: headerAfter.map((text, index) => (index < headerAfter.length - 1 ? text + signed : text)),
+    headerAfter: headerAfter.map((text, index) =>
+      index < headerAfter.length - 1 ? text + signedOf(prices[index + 1] ?? 0) : fillSignIn(text, signIn),
+    ),
+    signIn,
   };
+}
+
+/** Puts nonce and times into the holes of the header's end. */
+function fillSignIn(text: string, signIn: SignInNonce | undefined): string {
+  if (signIn === undefined) return text;
+  const [before = '', afterNonce, afterIssued, rest] = text.split(SIGN_IN_HOLE_JSON);
+  if (afterNonce === undefined || afterIssued === undefined || rest === undefined) return text;
+  return before + signIn.nonce + afterNonce + signIn.issuedAt + afterIssued + signIn.expirationTime + rest;
 }
 
 type Template = {
   readonly ways: readonly OfferedWay[];
+  /** Places of the prices of the entries. */
+  readonly prices: readonly number[];
   readonly bodyStart: string;
   readonly bodyMiddle: string;
   readonly bodyEnd: string;
@@ -177,15 +207,16 @@ function writeTemplate(
   options: PaymentRequiredOptions,
 ): Template | undefined {
   const { isCallable = () => true } = options;
-  const write = createWrite(offer, upfront, options.requirement);
-  const form = formOf(offer, listing, upfront, options.requirement);
+  const [first = offer] = pricesShown(offer);
+  const write = createWrite(first, upfront, options.requirement);
+  const form = formOf(offer, listing, upfront, options);
   const listed = <T>(ways: readonly T[], wayIn: (each: T) => Way): readonly T[] =>
     ways.toSorted((one, other) => Number(isCallable(wayIn(other))) - Number(isCallable(wayIn(one))));
-  const shown = listed(form.ways, ({ offered }) => offered.way);
+  const shown = listed(form.ways, ({ offered }) => offered.way).toSorted((one, other) => one.price - other.price);
   const [preferred] = shown;
   if (preferred === undefined) return undefined;
-  const body = writeBody(offer, preferred.offered);
-  const v1 = options.v1 ? listed(namedInV1(offer), ({ way }) => way).flatMap((offered) => write(offered, 1) ?? []) : [];
+  const body = writeBody(first, preferred.offered);
+  const v1 = options.v1 ? listed(namedInV1(first), ({ way }) => way).flatMap((offered) => write(offered, 1) ?? []) : [];
   const around = writeAround(form);
   const [headerFirst = '', ...headerAfter] = cut(
     around.beforeAccepts,
@@ -196,7 +227,8 @@ function writeTemplate(
   return {
     ...body,
     bodyBytes: Buffer.byteLength(body.bodyStart + body.bodyMiddle + body.bodyEnd),
-    ways: shown.map(({ offered }) => offered),
+    ways: shown.flatMap(({ offered, price }) => (price === 0 ? [offered] : [])),
+    prices: shown.map(({ price }) => price),
     // If version 1 can name no way, its members stay away.
     v1: v1.length === 0 ? undefined : cut('[', v1, `"${HOLE_JSON}"`, ']'),
     headerFirst,
@@ -208,31 +240,72 @@ function writeTemplate(
 
 type Write = (offered: OfferedWay, version: 1 | 2) => object | undefined;
 
-function createWrite({ description }: Offer, upfront: boolean, requirement: Requirement): Write {
+function createWrite({ description, pass }: Offer, upfront: boolean, requirement: Requirement): Write {
   const shown = shortDescription(description);
-  return (offered, version) =>
-    requirement({ ...offered, description: shown, resource: HOLE }, { chargeId: HOLE, upfront }, version);
+  return (offered, version) => {
+    const offer = { ...offered, description: shown, resource: HOLE };
+    const entry = requirement(offer, { chargeId: HOLE, upfront }, version);
+    return entry === undefined || pass === undefined || version === 1 ? entry : namePass(entry, pass.terms);
+  };
 }
+
+/** Adds to `extra` what the entry buys, before the charge id: behind that stands nothing of a plan's. */
+function namePass(entry: object, terms: PassTerms): object {
+  const { id, scope, validMs } = terms;
+  const given = 'extra' in entry && typeof entry.extra === 'object' ? entry.extra : {};
+  return { ...entry, extra: { pass: { id, ...measureOf(terms), scope, valid: validMs / 1000 }, ...given } };
+}
+
+function measureOf(terms: PassTerms): object {
+  switch (terms.kind) {
+    case 'seconds':
+      return { seconds: terms.seconds };
+    case 'uses':
+      return { uses: terms.uses };
+    case 'credit':
+      return { credit: terms.credit };
+    default:
+      return terms satisfies never;
+  }
+}
+
+type FormOptions = Pick<PaymentRequiredOptions, 'requirement' | 'signInSite'>;
 
 /** A route shows the same ways to every method: it is fitted as if each said the most that one of them may be told. */
-function formOf(offer: Offer, listing: Listing | undefined, upfront: boolean, requirement: Requirement): HeaderForm {
-  const { description, ways, receiver, route } = offer;
-  const write = (offered: readonly OfferedWay[], first: boolean): readonly ShownWay[] => {
-    const writeEntry = createWrite(offer, first, requirement);
-    return offered.flatMap((each): ShownWay[] => {
-      const entry = writeEntry(each, 2);
-      return entry === undefined ? [] : [{ offered: each, entry }];
+function formOf(offer: Offer, listing: Listing | undefined, upfront: boolean, options: FormOptions): HeaderForm {
+  const { description, receiver, route } = offer;
+  const prices = pricesShown(offer);
+  const write = (first: boolean): readonly ShownWay[] =>
+    prices.flatMap((each, price) => {
+      const writeEntry = createWrite(each, first, options.requirement);
+      return each.ways.flatMap((offered): ShownWay[] => {
+        const entry = writeEntry(offered, 2);
+        return entry === undefined ? [] : [{ offered, entry, price }];
+      });
     });
-  };
   const maySettleFirst = upfront || settlesFirst(receiver.settle, route.method === '*' ? 'POST' : route.method);
-  const form = fitHeader(shortDescription(description), write(ways, maySettleFirst), listing?.bazaar);
-  const shown = form.ways.map(({ offered }) => offered);
-  return maySettleFirst === upfront ? form : { ...form, ways: write(shown, upfront) };
+  const form = fitHeader({
+    description: shortDescription(description),
+    ways: write(maySettleFirst),
+    bazaars: listing?.bazaar,
+    signIns: signInsFor(offer, options.signInSite),
+  });
+  if (maySettleFirst === upfront) return form;
+  const isShown = ({ offered, price }: ShownWay): boolean =>
+    form.ways.some((each) => each.offered === offered && each.price === price);
+  return { ...form, ways: write(upfront).filter(isShown) };
 }
 
-/** The ways that the header has no room for. They are payable all the same. */
+/** Declarations of sign-in-with-x, fullest first. */
+function signInsFor({ passes, ways }: Offer, site: SignInSite | undefined): readonly string[] {
+  if (passes?.wallet !== true || site === undefined) return [];
+  const chains = ways.map(({ way }) => way.network);
+  return [true, false].flatMap((withSchema) => writeSignIn(site, chains, withSchema) ?? []);
+}
+
+/** The ways of a single request that the header has no room for. They are payable all the same. */
 export function waysNotShown(offer: Offer, requirement: Requirement): readonly OfferedWay[] {
-  const shown = new Set(formOf(offer, undefined, false, requirement).ways.map(({ offered }) => offered));
+  const shown = new Set(formOf(offer, undefined, false, { requirement }).ways.map(({ offered }) => offered));
   return offer.ways.filter((offered) => !shown.has(offered));
 }
 
@@ -242,13 +315,14 @@ function namedInV1({ ways, receiver }: Offer): readonly OfferedWay[] {
 }
 
 function writeBody(
-  { route, description }: Offer,
+  { route, description, pass }: Offer,
   { way, networkName }: OfferedWay,
 ): Pick<Template, 'bodyStart' | 'bodyMiddle' | 'bodyEnd'> {
+  const amount = pass === undefined ? route.amount : pass.terms.amount;
   const body = JSON.stringify({
     error: 'Payment Required',
     charge_id: HOLE,
-    amount: route.amount,
+    amount,
     currency: route.currency,
     description,
     x402_requirements: {
@@ -259,7 +333,7 @@ function writeBody(
         pay_to_address: way.payTo,
         max_timeout_seconds: way.timeoutSeconds,
       },
-      amount: route.amount,
+      amount,
       currency: route.currency,
       external_ref: HOLE,
     },

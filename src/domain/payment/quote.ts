@@ -125,12 +125,17 @@ function writeTerms(offer: Offer, method: string, expiresAt: number, keyId: numb
   return bytes;
 }
 
-function readTerms(bytes: Buffer): Terms {
+/** Reads the id of the route from the bytes of a charge id. */
+export function routeIdIn(bytes: Buffer): string {
   const hex = bytes.toString('hex', 2, 18);
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+function readTerms(bytes: Buffer): Terms {
   const termsHash = bytes.subarray(44, 52);
   const quoted = { units: BigInt(`0x${bytes.toString('hex', 20, 33)}`), scale: bytes[33] ?? 0 };
   return {
-    routeId: [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-'),
+    routeId: routeIdIn(bytes),
     price: quoted,
     currency: bytes.toString('latin1', 34, 44).replace(/\0+$/, ''),
     expiresAt: bytes.readUInt32BE(52),

@@ -4,6 +4,7 @@
 import type { ReceiverSettle } from '../payment/offer.ts';
 import { problem, type Problem } from '../problem.ts';
 import type { Route } from '../routing/route.ts';
+import type { PassTerms } from './pass.ts';
 import type { WindowLength } from './window.ts';
 
 export type SalesPlan = {
@@ -16,6 +17,14 @@ export type SalesPlan = {
   readonly customers: readonly string[];
   /** Free requests; undefined: none. */
   readonly free: FreeRequests | undefined;
+  /** Passes that can be bought; none: requests are sold one by one. */
+  readonly passes: readonly PassTerms[];
+  /** Whether single requests are sold besides passes. */
+  readonly single: boolean;
+  /** Whether a wallet's signature finds the pass that it bought. */
+  readonly wallet: boolean;
+  /** Whether browsers are given passes by seconds as a cookie. */
+  readonly cookie: boolean;
 };
 
 /** A dry run: until then requests pass free, and are counted as if they were charged. Milliseconds since the epoch. */

@@ -12,6 +12,8 @@ import { LedgerUnavailable, type Ledger } from '../../domain/payment/ledger.ts';
 import { problem, type Problem } from '../../domain/problem.ts';
 import { joinChargeId, type Quote } from '../../domain/payment/quote.ts';
 import type { Route } from '../../domain/routing/route.ts';
+import { sellPass, writePassInSale } from '../../domain/selling/pass.ts';
+import { priceMeant } from '../../domain/payment/pass-offers.ts';
 import { formatPrice, toAtomic } from '../../domain/payment/money.ts';
 import type { RailOffer, Way } from '../../domain/payment/way.ts';
 import type { Clock } from '../../host/clock.ts';
@@ -343,6 +345,8 @@ type Agreement = {
   readonly offer: Offer;
   /** Price as the route writes it, unless the quote holds another price than the route has by now. */
   readonly price: string;
+  /** Price of the request, which a pass that is bought with it covers first. */
+  readonly request: string;
   readonly terms: RailOffer;
   readonly quote: Quote | undefined;
 };
@@ -353,15 +357,18 @@ type Agreement = {
  */
 export function agreementOf(
   { quotes, listingOf }: Pick<OwnResponses, 'quotes' | 'listingOf'>,
-  current: Offer,
-  { chargeId, way }: PresentedPayment,
+  sold: Offer,
+  { chargeId, way, version, amount: paid }: PresentedPayment,
   facts: RequestFacts,
 ): Agreement | QuoteMismatch | Refusal {
   if ('reason' in way) return way;
+  const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
+  const current = priceMeant(sold, quote, { version, amount: paid, way });
   const agreeOn = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
     offer,
     quote,
-    price: offer === current ? current.route.amount : formatPrice(offer.price),
+    price: offer === current ? writtenPrice(current) : formatPrice(offer.price),
+    request: writtenPrice(sold),
     terms: {
       way,
       amount,
@@ -371,7 +378,6 @@ export function agreementOf(
     },
   });
   const offered = current.ways.find((each) => each.way === way);
-  const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
   if (quote !== undefined) {
     const { id, method, pattern } = current.route;
     if (quote.routeId !== id) return { differs: `it was made for another route than ${method} ${pattern}` };
@@ -387,9 +393,14 @@ export function agreementOf(
     : agreeOn(current, offered.amount, undefined);
 }
 
+/** The price of an offer as its owner wrote it. */
+function writtenPrice({ route, pass }: Offer): string {
+  return pass === undefined ? route.amount : pass.terms.amount;
+}
+
 function makeClaim(
   { presented, facts, shown, customerId, route }: Payment,
-  { price, terms: { way, amount } }: Agreement,
+  { price, request, offer: { pass }, terms: { way, amount } }: Agreement,
   credential: Credential,
   id: string,
   currency: string,
@@ -412,5 +423,6 @@ function makeClaim(
     settle,
     asker: facts.asker?.dialect ?? null,
     askSha256: facts.asker?.askSha256 ?? null,
+    pass: pass === undefined ? null : writePassInSale(sellPass(pass.planId, pass.terms, request)),
   };
 }

@@ -23,6 +23,7 @@ const SCHEMA: readonly string[] = [
   'schema-13.sql',
   'schema-14.sql',
   'schema-15.sql',
+  'schema-16.sql',
 ];
 const APPLICATION_ID = 0x54474154;
 /** Milliseconds that opening and migrating wait for another process that is doing the same. */

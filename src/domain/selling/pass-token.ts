@@ -1,0 +1,89 @@
+// Tokens of passes: what a client presents for what it bought. A token names the pass and is signed with `charges.secrets`, of
+// which all verify, so that replicas and sidecars agree and a rotation breaks none that still lives. A pass by seconds needs
+// nothing else: its end, its plan and its scope stand in the token. `pass_`, then base64url of
+//   0 kind and scope | 1 key id | 2 end, seconds (4) | 6 plan (8) | 14 MAC (16) | 30 the charge id
+import { createHmac, createSecretKey, hash, timingSafeEqual, type KeyObject } from 'node:crypto';
+import { routeIdIn } from '../payment/quote.ts';
+import { passIdOf, type PassMeasure, type PassScope, type SoldPass } from './pass.ts';
+
+/** A pass as its token tells it. */
+export type TokenPass = {
+  readonly passId: string;
+  readonly kind: PassMeasure['kind'];
+  readonly scope: PassScope;
+  readonly endsAtMs: number;
+  /** The route that it was bought on. */
+  readonly routeId: string;
+  /** Whether it is of the plan with this id. */
+  readonly isOfPlan: (planId: string) => boolean;
+};
+
+export type PassTokens = {
+  readonly write: (pass: SoldPass) => string;
+  /** Undefined: it is signed with no secret that is known here. */
+  readonly read: (token: string) => TokenPass | undefined;
+};
+
+/** The form of a token. */
+export const PASS_TOKEN = /^pass_[A-Za-z0-9_-]{1,155}$/;
+const PREFIX = 'pass_';
+const CHARGE_PREFIX = 'chg_';
+const HEAD = 14;
+const MAC = 16;
+const KINDS = ['seconds', 'uses', 'credit'] as const;
+const VERSION = 0x10;
+/** Bit of the first byte: the pass is good for one route alone. */
+const ROUTE = 0x08;
+
+type Key = { readonly id: number; readonly secret: KeyObject };
+
+export function createPassTokens(secrets: readonly string[]): PassTokens {
+  const keys = secrets.map(deriveKey);
+  const [signer] = keys;
+  if (signer === undefined) throw new Error('charges.secrets is empty: passes need a secret to be signed with');
+  const mac = ({ secret }: Key, head: Buffer, charge: Buffer): Buffer =>
+    createHmac('sha256', secret).update(head).update(charge).digest().subarray(0, MAC);
+  return {
+    write: ({ chargeId, kind, scope, endsAtMs, planId }) => {
+      const charge = Buffer.from(chargeId.slice(CHARGE_PREFIX.length), 'base64url');
+      const head = Buffer.alloc(HEAD);
+      head[0] = VERSION | KINDS.indexOf(kind) | (scope === 'route' ? ROUTE : 0);
+      head[1] = signer.id;
+      head.writeUInt32BE(Math.ceil(endsAtMs / 1000), 2);
+      planDigest(planId).copy(head, 6);
+      return PREFIX + Buffer.concat([head, mac(signer, head, charge), charge]).toString('base64url');
+    },
+    read: (token) => {
+      const bytes = Buffer.from(token.slice(PREFIX.length), 'base64url');
+      const [first = 0, keyId] = bytes;
+      const kind = KINDS[first & 0x03];
+      if (bytes.length <= HEAD + MAC || (first & 0xf4) !== VERSION || kind === undefined) return undefined;
+      const [head, given, charge] = [
+        bytes.subarray(0, HEAD),
+        bytes.subarray(HEAD, HEAD + MAC),
+        bytes.subarray(HEAD + MAC),
+      ];
+      const isGenuine = keys.some((key) => key.id === keyId && timingSafeEqual(mac(key, head, charge), given));
+      // One token has one spelling.
+      if (!isGenuine || PREFIX + bytes.toString('base64url') !== token) return undefined;
+      const plan = bytes.subarray(6, HEAD);
+      return {
+        passId: passIdOf(CHARGE_PREFIX + charge.toString('base64url')),
+        kind,
+        scope: (first & ROUTE) === 0 ? 'plan' : 'route',
+        endsAtMs: bytes.readUInt32BE(2) * 1000,
+        routeId: routeIdIn(charge),
+        isOfPlan: (planId) => planDigest(planId).equals(plan),
+      };
+    },
+  };
+}
+
+function planDigest(planId: string): Buffer {
+  return hash('sha256', planId, 'buffer').subarray(0, 8);
+}
+
+function deriveKey(secret: string): Key {
+  const derive = (purpose: string): Buffer => createHmac('sha256', secret).update(purpose).digest();
+  return { id: derive('tollgate pass key id')[0] ?? 0, secret: createSecretKey(derive('tollgate pass token v1')) };
+}
