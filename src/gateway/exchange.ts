@@ -50,6 +50,7 @@ const DECIDING: Phase = { at: 'deciding' };
 const WAITING: Phase = { at: 'waiting' };
 const KEEPING: Phase = { at: 'keeping' };
 const RESPONDED: Phase = { at: 'done', end: undefined };
+const NO_TRAILERS: readonly string[] = [];
 /** The verdict on a response that costs nothing. */
 const FREE: ResponseVerdict = { kind: 'stream', headers: [] };
 
@@ -146,7 +147,11 @@ export class Exchange
   }
 
   get unconditional(): boolean {
-    return this.charged?.settles === 'before_response';
+    return this.charged?.settles === 'before_response' || (this.needs === 'whole body' && !this.conditionalWrite);
+  }
+
+  get needs(): UpstreamFacts['needs'] {
+    return this.charged?.hearer?.needs;
   }
 
   get passPaymentHeaders(): boolean {
@@ -260,7 +265,8 @@ export class Exchange
   }
 
   onData(chunk: Buffer): void {
-    const { phase, kept, aside } = this;
+    const { phase, kept, aside, charged } = this;
+    charged?.hearer?.data(chunk);
     if (phase.at === 'streaming') {
       kept?.add(chunk);
       if (!phase.response.write(chunk)) this.call?.pause();
@@ -273,8 +279,9 @@ export class Exchange
     }
   }
 
-  onEnd(): void {
+  onEnd(trailers: readonly string[] = NO_TRAILERS): void {
     const { phase } = this;
+    if (phase.at !== 'held') this.charged?.hearer?.end(trailers);
     if (phase.at === 'streaming') {
       this.phase = this.ending('delivered');
       phase.response.end();

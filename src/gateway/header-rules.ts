@@ -14,8 +14,10 @@ export type InboundRule =
   | 'conditional'
   /** Passes without the desk's cookies. */
   | 'cookie'
-  /** Dropped together with If-Range, if the settlement waits for the response. */
+  /** Dropped if the body has to be whole; together with If-Range also if the settlement waits for the response. */
   | 'range'
+  /** Dropped if the body has to be read. */
+  | 'encoding'
   /** Believed only if it comes from a trusted peer. */
   | 'forwarded_for'
   | 'forwarded_proto'
@@ -55,7 +57,6 @@ export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('pass', [
     'accept',
     'accept-charset',
-    'accept-encoding',
     'accept-language',
     'authorization',
     'cache-control',
@@ -85,6 +86,7 @@ export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('conditional', ['if-match', 'if-modified-since', 'if-none-match', 'if-range', 'if-unmodified-since']),
   ...rules('cookie', ['cookie']),
   ...rules('range', ['range']),
+  ...rules('encoding', ['accept-encoding']),
   ...rules('method_override', ['x-http-method', 'x-http-method-override', 'x-method-override']),
   ...rules('payment', ['x-payment', 'x-payment-response']),
   ...rules('forwarded_for', ['x-forwarded-for']),

@@ -16,6 +16,7 @@ import {
   withoutDeskCookies,
 } from './header-rules.ts';
 import type { Permit } from '../domain/decide.ts';
+import type { ResponseHearer } from './outcome.ts';
 import type { Trace } from '../host/identifiers.ts';
 
 /** A name that cannot be meant for an address, with a port that cannot be too large: most of them. */
@@ -123,6 +124,8 @@ export type UpstreamFacts = {
   readonly host: string | undefined;
   /** The upstream is not told which copy the client has: it would answer about that, for nothing. */
   readonly unconditional: boolean;
+  /** What has to be had of the response so that it says what the request costs; undefined: no more than anybody gets. */
+  readonly needs: ResponseHearer['needs'] | undefined;
 };
 
 /** The complete headers for the upstream. `req` went through `inspectInbound`. */
@@ -153,7 +156,10 @@ export function upstreamHeaders(req: IncomingMessage, permit: Permit, facts: Ups
         break;
       // Meant for the case that If-Range holds: without it a part is not what was asked for.
       case 'range':
-        if (facts.unconditional && headers['if-range'] !== undefined) continue;
+        if (facts.needs === 'whole body' || (facts.unconditional && headers['if-range'] !== undefined)) continue;
+        break;
+      case 'encoding':
+        if (facts.needs === 'whole body') continue;
         break;
       case 'cookie': {
         const others = withoutDeskCookies(value);
@@ -184,6 +190,7 @@ export function upstreamHeaders(req: IncomingMessage, permit: Permit, facts: Ups
   out.push('X-Request-Id', requestId);
   if (traceparent !== undefined) out.push('traceparent', traceparent);
   if (tracestate !== undefined) out.push('tracestate', tracestate);
+  if (facts.needs === 'trailers') out.push('TE', 'trailers', 'Connection', 'TE');
   // Framing comes after everything of the client's: Node writes a Content-Disposition that follows a Content-Length anew.
   if (headers['transfer-encoding'] !== undefined) out.push('Transfer-Encoding', 'chunked');
   else if (headers['content-length'] !== undefined) out.push('Content-Length', headers['content-length']);

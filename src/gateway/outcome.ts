@@ -53,6 +53,8 @@ export type PaidOutcome = {
    * for as long as a settlement is awaited.
    */
   readonly beforeResponse: (head: SeenResponseHead) => ResponseVerdict | Promise<ResponseVerdict>;
+  /** Hears the response's body and trailers as they pass, if what the request costs is said there. */
+  readonly hearer?: ResponseHearer | undefined;
   /** Exactly once, when all is over; for an upgrade when the 101 was handed over. */
   readonly done: (end: End) => void;
   /** Whether money was taken for the grant; asked after `done`. */
@@ -62,7 +64,7 @@ export type PaidOutcome = {
 };
 
 /** A plan lets the request pass without a payment: it may be forwarded. */
-export type GrantedOutcome = Pick<PaidOutcome, 'keep' | 'done'> & {
+export type GrantedOutcome = Pick<PaidOutcome, 'keep' | 'done' | 'hearer'> & {
   readonly kind: 'granted';
   /** Hears the upstream's final status, as that of a PaidOutcome does. */
   readonly beforeResponse: (head: SeenResponseHead) => GrantedVerdict | Promise<GrantedVerdict>;
@@ -74,6 +76,16 @@ export type GrantedOutcome = Pick<PaidOutcome, 'keep' | 'done'> & {
   readonly customerId: string | undefined;
   /** No money moves for this request. */
   readonly settles: 'nothing';
+};
+
+/** Hears a response beside the client, and holds nothing of it back. */
+export type ResponseHearer = {
+  /** What has to be had to hear it: the body whole and uncompressed, trailers, or no more than anybody gets. */
+  readonly needs: 'whole body' | 'trailers' | 'nothing';
+  /** Hears a piece of the body; its memory is another's afterwards. */
+  readonly data: (chunk: Buffer) => void;
+  /** Hears once that the response is whole; not at all if it never is. `trailers`: flat name, value pairs. */
+  readonly end: (trailers: readonly string[]) => void;
 };
 
 export type SeenResponseHead = { readonly status: number; readonly headers: readonly string[] };

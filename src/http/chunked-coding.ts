@@ -1,6 +1,6 @@
 // The chunked coding of a response (RFC 9112 section 7.1), read strictly: hexadecimal digits, CRLF, and nothing that
-// another reader could take for a line break. Extensions and trailers are read, bounded and dropped. It stops at the body's
-// last byte.
+// another reader could take for a line break. Extensions are read, bounded and dropped; trailers are read, bounded and kept.
+// It stops at the body's last byte.
 import { NAME, VALUE } from './header-syntax.ts';
 
 type Step = 'size' | 'data' | 'data_end' | 'trailer' | 'whole' | 'broken';
@@ -20,6 +20,8 @@ const MOVED_BYTES = 1024;
 export class Chunks {
   /** Place at which the last `read` stopped. */
   at = 0;
+  /** Trailers that were read: flat name, value pairs. */
+  readonly trailers: string[] = [];
   private step: Step = 'size';
   /** The beginning of a line. */
   private line = '';
@@ -72,6 +74,11 @@ export class Chunks {
     return end;
   }
 
+  private keepTrailer(line: string): void {
+    const colon = line.indexOf(':');
+    this.trailers.push(line.slice(0, colon), line.slice(colon + 1).replace(/^[\t ]+|[\t ]*\r\n$/g, ''));
+  }
+
   private next(line: string): Step {
     switch (this.step) {
       case 'size': {
@@ -86,7 +93,9 @@ export class Chunks {
       case 'trailer':
         this.extra += line.length;
         if (line === '\r\n') return 'whole';
-        return TRAILER_LINE.test(line) ? 'trailer' : 'broken';
+        if (!TRAILER_LINE.test(line)) return 'broken';
+        this.keepTrailer(line);
+        return 'trailer';
       case 'data':
       case 'whole':
       case 'broken':

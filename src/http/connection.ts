@@ -305,7 +305,7 @@ export class Connection implements ReservedConnection {
     } else {
       this.destroy();
     }
-    call.listener.onEnd();
+    call.listener.onEnd(reading.trailers);
   }
 
   /** Goes on with a call that was paused and is not any more. */

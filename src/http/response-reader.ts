@@ -27,6 +27,7 @@ const INFORMATIONAL = 32;
 const NOTHING = Buffer.alloc(0);
 const TOO_LARGE = 'the head of the response is too large';
 const END: ResponseEvent = { kind: 'end' };
+const NO_TRAILERS: readonly string[] = [];
 
 /** A class, because every request makes one. */
 export class ResponseReader {
@@ -76,6 +77,11 @@ export class ResponseReader {
       default:
         return this.phase satisfies never;
     }
+  }
+
+  /** Trailers of a response that has ended: flat name, value pairs. */
+  get trailers(): readonly string[] {
+    return this.chunks?.trailers ?? NO_TRAILERS;
   }
 
   /** Whether the response is whole if nothing but the connection's orderly end follows what is unread. */

@@ -64,8 +64,8 @@ export type UpstreamListener = {
   /** The final status, 200..999. `followed`: onData or onEnd comes right behind it, unless the call is paused. */
   onHead(status: number, headers: string[], followed: boolean): void;
   onData(chunk: Buffer): void;
-  /** The response is whole. */
-  onEnd(): void;
+  /** The response is whole. `trailers`: flat name, value pairs, which came behind a chunked body. */
+  onEnd(trailers: readonly string[]): void;
   /** Hears of 101 on a call with `upgrade`: the socket is the listener's now, and `head` was already read from it. */
   onUpgrade(headers: string[], socket: Socket, head: Buffer): void;
   /** Says that the call failed, before the head or in the middle of the body. */

@@ -47,6 +47,7 @@ export type SmallGatewayOptions = {
   readonly keepBytes?: number;
   readonly memory?: ResponseMemory;
   readonly beforeResponse?: PaidOutcome['beforeResponse'];
+  readonly hearer?: PaidOutcome['hearer'];
   readonly publicUrl?: string;
   /** Every request is forwarded to the target that it came with, an upgrade as a request like others. */
   readonly asIs?: boolean;
@@ -103,9 +104,9 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
 
   /** What is known of the payment, for a request that costs something. */
   const chargeOf = (): PaidOutcome | undefined => {
-    const { keepBytes, unconditional = false, beforeResponse } = options;
-    if (keepBytes === undefined && !unconditional && beforeResponse === undefined && permit.because !== 'paid')
-      return undefined;
+    const { keepBytes, unconditional = false, beforeResponse, hearer } = options;
+    const isFree = keepBytes === undefined && !unconditional && beforeResponse === undefined && hearer === undefined;
+    if (isFree && permit.because !== 'paid') return undefined;
     return {
       kind: 'paid',
       grant: { id: 'chg_test', routeId: 'test', price: { amount: '1', currency: 'USD' }, payer: '0x1', headers: [] },
@@ -114,6 +115,7 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
       settles: unconditional ? 'before_response' : 'before_forward',
       keep: keepBytes === undefined ? undefined : new KeptResponse(memory, keepBytes),
       beforeResponse: beforeResponse ?? (() => ({ kind: 'stream', headers: [] })),
+      hearer,
       done: () => undefined,
       tookMoney: () => true,
       tell: async (problem) => problem,

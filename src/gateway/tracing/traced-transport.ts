@@ -60,9 +60,9 @@ class TracedListener implements UpstreamListener {
     this.listener.onData(chunk);
   }
 
-  onEnd(): void {
+  onEnd(trailers: readonly string[]): void {
     this.call.end({ status: this.status });
-    this.listener.onEnd();
+    this.listener.onEnd(trailers);
   }
 
   onUpgrade(headers: string[], socket: Socket, head: Buffer): void {
