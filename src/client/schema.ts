@@ -813,6 +813,15 @@ export interface Schemas {
       start: string;
       route_id: string;
       requests: Partial<Record<'free' | 'paid' | 'payment_required' | 'refused' | 'error' | 'released' | 'discovery' | 'observed' | 'customer' | 'pass' | 'quota', number>>;
+    } | {
+      step: 'sale';
+      start: string;
+      kind: 'plan' | 'would_charge' | 'customers' | 'customer';
+      subject: string;
+      detail: string;
+      requests: number;
+      amount: string;
+      scale: number;
     })[];
     status?: {
       name: string;
@@ -830,6 +839,63 @@ export interface Schemas {
         count: number;
       }[];
     };
+  };
+  /** What plans earned and gave away, and who need not pay. */
+  PlanList: {
+    from: string;
+    to: string;
+    data: {
+      id: string;
+      known: boolean;
+      sells: string | null;
+      observe_until: string | null;
+      observing: boolean;
+      routes: number;
+      requests: {
+        free: number;
+        paid: number;
+        payment_required: number;
+        refused: number;
+        error: number;
+        released: number;
+        discovery: number;
+        observed: number;
+        customer: number;
+        pass: number;
+        quota: number;
+      };
+      revenue: {
+        currency: string;
+        amount: string;
+      }[];
+      would_charge: {
+        currency: string;
+        amount: string;
+        requests: number;
+      }[];
+    }[];
+    customers: {
+      id: string;
+      by: 'keys' | 'jwt' | 'networks' | 'ask' | null;
+      plans: string[];
+      quota: {
+        requests: number;
+        window: 'hour' | 'day' | 'month';
+      } | null;
+      requests: {
+        known: number;
+        unknown: number;
+        expired: number;
+        quota: number;
+        unavailable: number;
+      };
+      names: {
+        name: string;
+        requests: number;
+      }[];
+      others: number;
+    }[];
+    as_of: string;
   };
   /** An endpoint of the configuration. Never its URL or a secret. */
   Webhook: {
@@ -1121,6 +1187,16 @@ export interface Operations {
       answer: Schemas['TopRoutes'];
     };
   };
+  '/v1/billing/plans': {
+    /** Plans with what they earned and gave away, and how customers were taken. The last 24 hours unless `from` and `to` say otherwise, in whole hours. Revenue is that of the routes which a plan sells now; `would_charge` is what a dry run would have asked for. Plans that only sidecars know are there with `known` false once requests of theirs were counted. An entry lists the 20 customers of its key file with the most requests. */
+    GET: {
+      query?: {
+        from?: string | undefined;
+        to?: string | undefined;
+      };
+      answer: Schemas['PlanList'];
+    };
+  };
   '/v1/billing/pattern': {
     /** What a pattern would cover, before a route is made of it. Read and matched by the code of the proxy. A pattern that cannot be read is no error here: `valid` is false and `problem` says why. `shadows` are routes of the same method that cover paths of it. */
     GET: {
@@ -1324,7 +1400,7 @@ export interface Operations {
     };
   };
   '/v1/ledger/totals': {
-    /** Hand over what a sidecar counted. Sent every 10 seconds and at a stop, each batch under the next number of its source until it was taken. The same number again changes nothing; a number that never came is logged and shown. Rows of minutes are of all routes, rows of hours of one route. */
+    /** Hand over what a sidecar counted. Sent every 10 seconds and at a stop, each batch under the next number of its source until it was taken. The same number again changes nothing; a number that never came is logged and shown. Rows of minutes are of all routes, rows of hours of one route; a row `sale` is what a plan did in an hour. */
     POST: {
       body: Schemas['LedgerTotals'];
       answer: undefined;

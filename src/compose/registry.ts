@@ -229,6 +229,7 @@ function settingsOf(config: Config, section: RegistryConfig): RegistrySettings {
   const testnet = config.receivers.flatMap(({ ways }) => ways).some((way) => way.testnet === true);
   return {
     ...{ jwt, apiKeys, corsOrigins, receivers, unknownReceiver, ...matchRules(config) },
+    customers: config.selling.customers,
     desk: desk && { ...desk, testnet },
   };
 }

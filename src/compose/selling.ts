@@ -4,6 +4,7 @@ import type { Config, ProxyConfig } from '../config/config.ts';
 import type { CounterChanger } from '../domain/selling/counter.ts';
 import type { CustomerEntry } from '../domain/selling/customer.ts';
 import type { FreeRequests, SalesPlan } from '../domain/selling/plan.ts';
+import type { SaleCount } from '../domain/totals/sale-counts.ts';
 import { readCaller } from '../gateway/caller.ts';
 import { clientGroup } from '../gateway/client-group.ts';
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
@@ -51,6 +52,8 @@ type SellingPartDeps = {
   readonly random: Random;
   /** Names a route in metrics. */
   readonly routeLabel: (id: string) => string;
+  /** Takes counts for sums. */
+  readonly countSale: (count: SaleCount) => void;
   /** Counters of the ledger; undefined: there is none, and nothing that has to be counted is free. */
   readonly counters: CounterChanger | undefined;
 };
@@ -63,7 +66,7 @@ const CLIENTS = 65_536;
 
 export function startSelling(deps: SellingPartDeps): SellingPart {
   const { log, clock, random, counters } = deps;
-  const metrics = createSaleMetrics(deps.metrics, deps.routeLabel);
+  const metrics = createSaleMetrics(deps.metrics, deps.routeLabel, deps.countSale);
   const keyFiles = createKeyFiles(systemSchedule, log);
   const keySets = new Map<string, KeySet>();
   const keySet = (url: string): KeySet => {

@@ -10,6 +10,7 @@ import type { PublicationInForce } from '../gateway/public-documents.ts';
 import { createRefusals, rememberRefusals } from '../gateway/refusals.ts';
 import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
+import type { SaleCount } from '../domain/totals/sale-counts.ts';
 import type { Tally } from '../gateway/totals/tally.ts';
 import type { Tracing } from '../gateway/tracing/tracing.ts';
 import type { Check } from '../host/admin.ts';
@@ -94,7 +95,16 @@ export async function serveFront(
   const stopWatching = rails.watch(() => settings.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
   closers.addFirst(async () => stopWatching());
   const payFor = payments && tracePaying(payments.payFor, tracing);
-  const { sellFor, close: stopSelling } = startSelling({ metrics, log, clock, random, routeLabel, counters });
+  const countSale = (count: SaleCount): void => tally.open.sales.add(count);
+  const { sellFor, close: stopSelling } = startSelling({
+    metrics,
+    log,
+    clock,
+    random,
+    routeLabel,
+    countSale,
+    counters,
+  });
   closers.addFirst(async () => stopSelling());
   const { config } = settings;
   const common = { current, telemetry, rails, sellFor, log, clock, random };

@@ -131,6 +131,7 @@ function journey(handling: HandlerContext, exchange: Exchange): void {
 
 /** A plan may let the request pass; else the paywall performs what is left. Waits only if the plan has to ask somebody. */
 function sell(deps: HandlerDeps, exchange: Exchange, sale: PlannedSale): void {
+  exchange.record.planId = sale.plan.id;
   const ruling = deps.sell(sale, exchange);
   if (ruling instanceof Promise)
     ruling.then((ruled) => follow(deps, exchange, ruled)).catch((error: unknown) => fail(deps, exchange, error));

@@ -23,6 +23,8 @@ export type RequestRecord = {
   /** Canonical path and query: what is forwarded, never logged. */
   target: string;
   routeId: string | undefined;
+  /** The plan that sells it, if one does. */
+  planId: string | undefined;
   outcome: RequestOutcome;
   status: number;
   /** The problem's code or the 402's reason, if there is one. */
@@ -56,6 +58,7 @@ export function startRecord(
     path: '',
     target: '',
     routeId: undefined,
+    planId: undefined,
     outcome: 'free',
     status: 0,
     reason: undefined,
@@ -223,12 +226,18 @@ export function createTelemetry(
   };
 }
 
-function count({ all, overhead, routes, add }: OpenCounts, { outcome, routeId }: RequestRecord, seconds: number): void {
+function count(
+  { all, overhead, routes, add, sales }: OpenCounts,
+  { outcome, routeId, planId }: RequestRecord,
+  seconds: number,
+): void {
   all[outcome] += 1;
   let bucket = 0;
   while (bucket < OVERHEAD_BOUNDS.length && seconds > (OVERHEAD_BOUNDS[bucket] ?? 0)) bucket++;
   overhead[bucket] = (overhead[bucket] ?? 0) + 1;
   if (routeId !== undefined) (routes.get(routeId) ?? add(routeId))[outcome] += 1;
+  if (planId !== undefined)
+    sales.add({ kind: 'plan', subject: planId, detail: outcome, scale: 0, requests: 1, amount: '0' });
 }
 
 function isRefused(outcome: RequestOutcome): boolean {

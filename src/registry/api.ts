@@ -93,6 +93,8 @@ import { answerWhy } from './charges/why-endpoint.ts';
 import { attentionList, listAttention } from './attention/attention-endpoint.ts';
 import { listAudit } from './audit/audit-endpoint.ts';
 import { auditList, auditQuery } from './audit/audit-schemas.ts';
+import { listPlans } from './plans/plan-endpoint.ts';
+import { planList, plansQuery } from './plans/plan-schemas.ts';
 import { showOverview } from './totals/overview.ts';
 import { showSeries } from './totals/series.ts';
 import { takeTotals } from './totals/take-totals.ts';
@@ -432,6 +434,19 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'The routes, most first, and all others together', schema: topRoutesBody } },
     problems: ['ledger_unavailable'],
     handler: showTopRoutes,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/plans',
+    id: 'listPlans',
+    summary: 'Plans with what they earned and gave away, and how customers were taken',
+    auth: DASHBOARD,
+    params: nothing,
+    query: plansQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'The plans', schema: planList } },
+    problems: ['ledger_unavailable'],
+    handler: listPlans,
   }),
   endpoint({
     method: 'GET',

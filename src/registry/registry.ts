@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { MatchRules } from '../domain/explanation.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
+import type { CustomerEntries } from '../domain/selling/customer.ts';
 import type { CounterChanger } from '../domain/selling/counter.ts';
 import type { Receiver } from '../domain/payment/offer.ts';
 import type { RouteSet, Snapshot } from '../domain/routing/snapshot.ts';
@@ -53,6 +54,8 @@ export type RegistrySettings = MatchRules & {
   readonly jwt: JwtOptions | undefined;
   readonly apiKeys: readonly ConfiguredKey[];
   readonly receivers: ReadonlyMap<string, Receiver>;
+  /** Who need not pay; none if left out. */
+  readonly customers?: CustomerEntries;
   /**
    * Fate of a route with an unknown receiver. `refuse` if the proxy of these routes is in this process, and its
    * receivers are all there are.
@@ -217,7 +220,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
     snapshot: deps.snapshot,
     matchRules: () => settings,
     trial: deps.trial ?? ((): undefined => undefined),
-    receivers: () => settings.receivers,
+    ...{ receivers: () => settings.receivers, customers: () => settings.customers ?? NO_CUSTOMERS },
     receiverServices,
     receiverChecks: createReceiverChecks(receiverServices.check, clock.monotonic),
     ...{ apiKeys: store.apiKeys, audit: store.audit, attention: deps.attention ?? needsNobody },
@@ -317,6 +320,8 @@ function openDoor(
     })
   );
 }
+
+const NO_CUSTOMERS: CustomerEntries = new Map();
 
 const needsNobody: Services['attention'] = () => Promise.resolve([]);
 

@@ -14,6 +14,7 @@ import {
   type TotalsQuery,
   type TotalsStore,
 } from '../../src/domain/totals/totals-store.ts';
+import { MOST_CUSTOMER_NAMES, type SaleCount } from '../../src/domain/totals/sale-counts.ts';
 import { abroad, claimOf, OTHER_ROUTE, proofOf, ROUTE_ID } from '../cases/claims.ts';
 
 export type OpenedTotals = {
@@ -41,6 +42,14 @@ export function minuteOf(startMs: number, counts: Partial<RequestCounts>, bucket
 
 export function hourOf(startMs: number, routeId: string, counts: Partial<RequestCounts>): CountedRow {
   return { step: 'hour', startMs, routeId, requests: countsOf(counts) };
+}
+
+/** What a plan did in the hour of `startMs`: nothing of money unless `sale` says so. */
+export function saleOf(
+  startMs: number,
+  sale: Pick<SaleCount, 'kind' | 'subject' | 'detail'> & Partial<SaleCount>,
+): CountedRow {
+  return { step: 'sale', startMs, sale: { requests: 1, amount: '0', scale: 0, ...sale } };
 }
 
 export function describeTotals(name: string, open: () => Promise<OpenedTotals>): void {
@@ -174,6 +183,74 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
       ]);
     });
 
+    test('behaviour: what plans did adds up by hour and day, money exact beyond 64 bits and in its own decimals', async () => {
+      const at = DAY + 120 * HOUR;
+      const would = { kind: 'would_charge', subject: 'try', detail: 'USD' } as const;
+      const known = { kind: 'customers', subject: 'partners', detail: 'known' } as const;
+      const rows = [
+        saleOf(at, { ...would, amount: String(BIG), scale: 2 }),
+        saleOf(at, { ...would, requests: 4, amount: '7', scale: 2 }),
+        saleOf(at, { ...would, amount: '5', scale: 18 }),
+        saleOf(at, { kind: 'plan', subject: 'try', detail: 'observed', requests: 6 }),
+        saleOf(at + HOUR, { kind: 'plan', subject: 'try', detail: 'observed', requests: 2 }),
+        saleOf(at + HOUR, known),
+      ];
+      await Promise.all([add(rows), add(rows)]);
+      const of = async (
+        step: 'hour' | 'day',
+        fromMs: number,
+        toMs: number,
+      ): Promise<readonly (readonly [string, string, number, number, string])[]> => {
+        const span = { step, from: stepOf(fromMs, step), to: stepOf(toMs - 1, step) + 1 };
+        const sums = await other.sales({ spans: [span] });
+        return sums
+          .filter(({ kind }) => kind !== 'customer')
+          .map(({ kind, detail, scale, requests, amount }) => [kind, detail, scale, requests, amount] as const)
+          .toSorted((a, b) => String(a).localeCompare(String(b)));
+      };
+      const first = [
+        ['plan', 'observed', 0, 12, '0'],
+        ['would_charge', 'USD', 18, 2, '10'],
+        ['would_charge', 'USD', 2, 10, String(2n * BIG + 14n)],
+      ];
+      expect(await of('hour', at, at + HOUR)).toEqual(first);
+      const [plans, ...money] = first;
+      const both = [['customers', 'known', 0, 2, '0'], ['plan', 'observed', 0, 16, '0'], ...money];
+      expect(plans).toBeDefined();
+      for (const [step, to] of [
+        ['hour', at + 2 * HOUR],
+        ['day', at + 24 * HOUR],
+      ] as const) {
+        const sums = await of(step, at, to);
+        // SQLite tells money row by row; its user adds up.
+        expect(sums.filter(([kind]) => kind !== 'would_charge')).toEqual(both.slice(0, 2));
+        const units = sums.flatMap(([kind, , scale, , amount]) =>
+          kind === 'would_charge' && scale === 2 ? [BigInt(amount)] : [],
+        );
+        expect(units.reduce((a, b) => a + b, 0n)).toBe(2n * BIG + 14n);
+      }
+      expect(await of('hour', at - HOUR, at)).toEqual([]);
+    });
+
+    test('attack: made-up names of customers take 1,000 places of an hour and a day, the others count together', async () => {
+      const at = DAY + 168 * HOUR;
+      const customer = (detail: string, startMs = at): CountedRow =>
+        saleOf(startMs, { kind: 'customer', subject: 'partners', detail });
+      const names = Array.from({ length: MOST_CUSTOMER_NAMES + 5 }, (_, n) => `name-${n}`);
+      for (const half of [names.slice(0, 600), names.slice(600)]) await add(half.map((name) => customer(name)));
+      await add([customer('name-0'), customer('late'), customer('late', at + HOUR), customer('name-1', at + HOUR)]);
+      const of = async (step: 'hour' | 'day', name: string, startMs = at): Promise<number> => {
+        const sums = await other.sales({
+          spans: [{ step, from: stepOf(startMs, step), to: stepOf(startMs, step) + 1 }],
+        });
+        expect(sums.length).toBeLessThanOrEqual(MOST_CUSTOMER_NAMES + 1);
+        return sums.reduce((all, { detail, requests }) => all + (detail === name ? requests : 0), 0);
+      };
+      expect([await of('hour', 'name-0'), await of('hour', ''), await of('hour', 'late')]).toEqual([2, 6, 0]);
+      expect([await of('hour', 'late', at + HOUR), await of('day', 'late'), await of('day', '')]).toEqual([1, 0, 7]);
+      expect([await of('day', 'name-0'), await of('day', 'name-1')]).toEqual([2, 2]);
+    });
+
     test('behaviour: money that settled stands in its minute, hour and day, exact beyond 64 bits, as the summary has it', async () => {
       const { ledger } = opened;
       // The first minute of a day, so that all of it is in one.
@@ -250,6 +327,7 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
       const at = DAY - 30 * 24 * HOUR;
       await add([0, 1, 2].map((hour) => minuteOf(at + hour * HOUR, { free: 1 }, [1])));
       await add([0, 1, 2].map((hour) => hourOf(at + hour * HOUR, ROUTE_ID, { free: 1 })));
+      await add([0, 1, 2].map((hour) => saleOf(at + hour * HOUR, { kind: 'plan', subject: 'a', detail: 'paid' })));
       const before = {
         minute: stepOf(at + HOUR, 'minute'),
         hour: stepOf(at + 2 * HOUR, 'hour'),
@@ -266,6 +344,11 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
       expect([await left('minute'), await left('hour'), await left('day')]).toEqual([2, 1, 1]);
       expect([await left('hour', { routeId: ROUTE_ID }), await left('day', { routeId: ROUTE_ID })]).toEqual([1, 1]);
       expect((await sums('minute', at, at + 24 * HOUR)).overhead.length).toBe(2);
+      const sold = async (step: 'hour' | 'day'): Promise<number> => {
+        const span = { step, from: stepOf(at, step), to: stepOf(at + 24 * HOUR, step) };
+        return (await other.sales({ spans: [span] })).reduce((all, { requests }) => all + requests, 0);
+      };
+      expect([await sold('hour'), await sold('day')]).toEqual([1, 3]);
       const tomorrow = opened.now() + 2 * STEP_MS.day;
       await pruneAll(
         { minute: stepOf(tomorrow, 'minute'), hour: stepOf(tomorrow, 'hour'), day: stepOf(tomorrow, 'day') },
@@ -273,6 +356,7 @@ export function describeTotals(name: string, open: () => Promise<OpenedTotals>):
       );
       expect([await left('minute'), await left('hour'), await left('day')]).toEqual([0, 0, 0]);
       expect(await other.sources()).toEqual([]);
+      expect([await sold('hour'), await sold('day')]).toEqual([0, 0]);
       const stays = await sums('day', opened.now() - STEP_MS.day, opened.now() + HOUR);
       expect([stays.requests, stays.money]).toEqual([[], money]);
       expect((await sums('minute', opened.now() - STEP_MS.day, opened.now() + HOUR)).money).toEqual([]);

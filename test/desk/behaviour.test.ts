@@ -405,3 +405,22 @@ test('behaviour: what plans let pass without a payment stands beside what was pa
   // A tone that the style does not know is black.
   expect([fills.size, fills.has('rgb(0, 0, 0)')]).toEqual([4, false]);
 });
+
+test('behaviour: the plans say what they decide, earned and gave away, and who need not pay, for the range in the address', async () => {
+  const { page } = await open('/desk/');
+  await page.keyboard.press('g');
+  await page.keyboard.press('p');
+  const plan = page.getByRole('region', { name: 'Plan new-api' });
+  await plan.locator('.plan-words', { hasText: 'a dry run' }).waitFor();
+  expect(await page.getByRole('region').count()).toBe(6);
+  expect((await plan.locator('.counts').innerText()).replaceAll(/\s+/g, ' ')).toContain(
+    'would have been earned 294.00 USDC',
+  );
+  const partners = page.getByRole('region', { name: 'Customers partners' });
+  expect((await partners.innerText()).replaceAll(/\s+/g, ' ')).toContain('by key · 10,000 a month');
+  // A customer's name is text, whatever it holds.
+  await partners.getByText('<b>initech</b>').waitFor();
+  await page.getByRole('button', { name: '30d' }).click();
+  await expect.poll(() => page.url()).toContain('range=30d');
+  expect(desk().writes).toEqual([]);
+});

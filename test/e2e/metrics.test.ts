@@ -36,6 +36,7 @@ const GATEWAY = {
   would_charge_total: ['counter', 'route_id', 'currency'],
   observe_until_timestamp_seconds: ['gauge', 'plan'],
   customers_total: ['counter', 'customers', 'result'],
+  asked_total: ['counter', 'route_id', 'result'],
   free_requests_total: ['counter', 'plan'],
   free_identities: ['gauge', 'plan'],
   routes: ['gauge', 'status'],
@@ -92,7 +93,7 @@ const WITHOUT_SERIES = new Set([
   'would_charge_total',
   'observe_until_timestamp_seconds',
   'webhook_deliveries_total',
-  ...['customers_total', 'free_requests_total', 'free_identities'],
+  ...['customers_total', 'asked_total', 'free_requests_total', 'free_identities'],
 ]);
 
 /** What a process without a proxy listener has no use for. */
@@ -100,7 +101,8 @@ const PROXY_ONLY: ReadonlySet<string> = new Set([
   ...['requests_total', 'request_duration_seconds', 'overhead_duration_seconds', 'upstream_duration_seconds'],
   ...['requests_in_flight', 'payments_total', 'revenue_total', 'facilitator_duration_seconds', 'facilitator_open'],
   ...['routes', 'route_info', 'match_cache_requests_total'],
-  ...['would_charge_total', 'observe_until_timestamp_seconds', 'customers_total', 'free_requests_total'],
+  ...['would_charge_total', 'observe_until_timestamp_seconds', 'customers_total', 'asked_total'],
+  'free_requests_total',
 ]);
 
 type Wanted = Readonly<Record<string, readonly [string, ...string[]]>>;
@@ -415,6 +417,7 @@ describe('100,000 routes and 100,000 paths', () => {
           path: `/paid${index}/${index}`,
           target: `/paid${index}/${index}?q=${index}`,
           routeId: routes[index]?.id,
+          planId: undefined,
           outcome: 'payment_required',
           status: 402,
           reason: undefined,

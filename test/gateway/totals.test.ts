@@ -214,8 +214,37 @@ test('behaviour: a moment names 1,000 routes, and what workers counted is added'
   tally.merge([minuteOf(NOON, { free: 5 }, [1]), hourOf(NOON, 'route-1', { paid: 1 })]);
   const rows: CountedRow[] = [];
   for (let taken = tally.take(400); taken.length > 0; taken = tally.take(400)) rows.push(...taken);
-  const of = (routeId: string): unknown => rows.find((row) => row.step === 'hour' && row.routeId === routeId)?.requests;
+  const of = (routeId: string): unknown =>
+    rows.flatMap((row) => (row.step === 'hour' && row.routeId === routeId ? [row.requests] : []))[0];
   expect([of('route-0'), of('route-1'), of(OTHER_ROUTES)]).toEqual([1, 2, 3].map((paid) => countsOf({ paid })));
   expect(rows.length).toBe(MOST_ROUTES + 2);
-  expect(rows[0]?.requests).toEqual(countsOf({ free: 5, paid: MOST_ROUTES + 3 }));
+  expect(rows[0]).toMatchObject({ requests: countsOf({ free: 5, paid: MOST_ROUTES + 3 }) });
+});
+
+test('behaviour: what plans did is counted beside requests, by the hour, and handed over once', async () => {
+  const { time, tally, given } = delivering();
+  const named = { scale: 0, requests: 1, amount: '0' };
+  tally.open.sales.add({ kind: 'plan', subject: 'a', detail: 'paid', ...named });
+  tally.open.sales.add({ kind: 'plan', subject: 'a', detail: 'paid', ...named });
+  tally.open.sales.add({ kind: 'would_charge', subject: 'a', detail: 'USD', scale: 2, requests: 1, amount: '10' });
+  await time.pass(10_000);
+  tally.merge([
+    {
+      step: 'sale',
+      startMs: NOON,
+      sale: { kind: 'would_charge', subject: 'a', detail: 'USD', scale: 2, requests: 2, amount: '5' },
+    },
+  ]);
+  await time.pass(10_000);
+  const rows = given.flatMap((batch) => batch.rows).filter(({ step }) => step === 'sale');
+  expect(rows).toEqual([
+    { step: 'sale', startMs: NOON, sale: { kind: 'plan', subject: 'a', detail: 'paid', ...named, requests: 2 } },
+    ...[
+      { requests: 1, amount: '10' },
+      { requests: 2, amount: '5' },
+    ].map((more) => ({
+      ...{ step: 'sale', startMs: NOON },
+      sale: { kind: 'would_charge', subject: 'a', detail: 'USD', scale: 2, ...more },
+    })),
+  ]);
 });

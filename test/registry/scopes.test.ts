@@ -54,6 +54,7 @@ const WHO: Readonly<Record<string, Who>> = {
   'GET /v1/billing/overview': 'dashboard',
   'GET /v1/billing/series': 'dashboard',
   'GET /v1/billing/top-routes': 'dashboard',
+  'GET /v1/billing/plans': 'dashboard',
   'GET /v1/billing/pattern': 'dashboard',
   'GET /v1/billing/try': 'dashboard',
   'GET /v1/api-keys': 'dashboard',

@@ -14,6 +14,7 @@ const ENTRIES: readonly Entry[] = [
   { view: 'routes', text: 'Routes' },
   { view: 'try', text: 'Try it' },
   { view: 'charges', text: 'Charges' },
+  { view: 'plans', text: 'Plans' },
   { view: 'keys', text: 'Keys' },
   { view: 'receivers', text: 'Receivers' },
   { view: 'audit', text: 'Audit' },

@@ -3,12 +3,23 @@
 import { hrefOf, type ViewName } from '../router/place.ts';
 
 const PLACES: Readonly<Record<string, ViewName>> = {
-  ...{ o: 'overview', r: 'routes', t: 'try', c: 'charges', k: 'keys', e: 'receivers', a: 'audit', d: 'api' },
+  ...{
+    o: 'overview',
+    r: 'routes',
+    t: 'try',
+    c: 'charges',
+    p: 'plans',
+    k: 'keys',
+    e: 'receivers',
+    a: 'audit',
+    d: 'api',
+  },
 };
 
 /** The table that `?` shows. */
 export const SHORTCUTS: readonly (readonly [keys: string, what: string])[] = [
   ...([['g o', 'Overview'] as const, ['g r', 'Routes'], ['g t', 'Try it'], ['g c', 'Charges']] as const),
+  ['g p', 'Plans'],
   ...([['g k', 'Keys'] as const, ['g e', 'Receivers'], ['g a', 'Audit'], ['g d', 'API']] as const),
   ...([['/', 'Search or filter'] as const, ['j', 'Next row'], ['k', 'Row before'], ['Enter', 'Open the row']] as const),
   ...([['e', 'Edit the row'] as const, ['n', 'New'], ['?', 'This table']] as const),

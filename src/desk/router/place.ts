@@ -1,7 +1,7 @@
 // The addresses of the desk: which view a path is, and back. Filters, range and page stand in the query, so that a link shows
 // what its sender saw.
 
-export const VIEWS = ['overview', 'routes', 'try', 'charges', 'keys', 'receivers', 'audit', 'api'] as const;
+export const VIEWS = ['overview', 'routes', 'try', 'charges', 'plans', 'keys', 'receivers', 'audit', 'api'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 /** `id`: the route or charge whose panel is open. */

@@ -4,6 +4,7 @@ import { AuditView } from './audit/audit.tsx';
 import { ChargesView } from './charges/charges.tsx';
 import { KeysView } from './keys/keys.tsx';
 import { OverviewView } from './overview/overview.tsx';
+import { PlansView } from './plans/plans.tsx';
 import { ReceiversView } from './receivers/receivers.tsx';
 import { ReferenceView } from './reference/reference.tsx';
 import { RoutesView } from './routes/routes.tsx';
@@ -19,6 +20,8 @@ export function Views({ place }: { readonly place: Place }) {
       return <ChargesView id={place.id} />;
     case 'try':
       return <TryView />;
+    case 'plans':
+      return <PlansView />;
     case 'keys':
       return <KeysView />;
     case 'receivers':

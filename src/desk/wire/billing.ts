@@ -5,9 +5,9 @@
 export const PLAN_OUTCOMES = ['customer', 'quota', 'pass', 'observed'] as const;
 export const OUTCOMES = ['paid', ...PLAN_OUTCOMES, 'free', 'payment_required', 'refused', 'error'] as const;
 export type OutcomeName = (typeof OUTCOMES)[number];
-type OutcomeCounts = Readonly<Partial<Record<OutcomeName, number>>>;
+export type OutcomeCounts = Readonly<Partial<Record<OutcomeName, number>>>;
 
-type MoneyAmount = { readonly currency: string; readonly amount: string };
+export type MoneyAmount = { readonly currency: string; readonly amount: string };
 export type Earned = MoneyAmount & { readonly previous: string };
 
 export type OverviewAnswer = {

@@ -25,6 +25,8 @@ function waysOf(plan: SalesPlan, nowMs: number): readonly string[] {
     ways.push(`free for everybody until ${new Date(observe.untilMs).toISOString()}, a dry run`);
   if (customers.length > 0) ways.push(`free for customers of ${customers.join(', ')}`);
   if (free !== undefined)
-    ways.push(`${free.requests} free requests a ${free.window} for each ${free.by}, if no payment is presented`);
+    ways.push(
+      `${free.requests} free ${free.requests === 1 ? 'request' : 'requests'} a ${free.window} for each ${free.by}, if no payment is presented`,
+    );
   return ways;
 }

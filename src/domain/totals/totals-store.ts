@@ -1,6 +1,7 @@
 // The port of a store of sums: counts of requests as processes hand them over, and money as settlements wrote it. Everything
 // is added up by minute, hour and day, so that no question about a time reads a charge.
 import type { RequestCounts } from './request-counts.ts';
+import type { SaleCount } from './sale-counts.ts';
 import type { Span, TotalsStep } from './steps.ts';
 
 /** Name of all routes together, and of requests without a route. */
@@ -12,7 +13,10 @@ export const MOST_ROUTES = 1000;
 /** Most sources that a store remembers. Names are free to make up: beyond so many the one heard longest ago is forgotten. */
 export const MOST_SOURCES = 2000;
 
-/** Requests of one minute over all routes, or of one hour on one route. `startMs`: when that begins, since the epoch. */
+/**
+ * Requests of one minute over all routes, or of one hour on one route, or what a plan did in an hour. `startMs`: when that
+ * begins, since the epoch.
+ */
 export type CountedRow =
   | {
       readonly step: 'minute';
@@ -21,7 +25,8 @@ export type CountedRow =
       /** Requests in each bucket of the time that Tollgate took for them. */
       readonly overhead: readonly number[];
     }
-  | { readonly step: 'hour'; readonly startMs: number; readonly routeId: string; readonly requests: RequestCounts };
+  | { readonly step: 'hour'; readonly startMs: number; readonly routeId: string; readonly requests: RequestCounts }
+  | { readonly step: 'sale'; readonly startMs: number; readonly sale: SaleCount };
 
 /** What one process counted since its last batch. `seq` begins with 1 in each life of the process and leaves no number out. */
 export type TotalsBatch = {
@@ -94,6 +99,8 @@ export type TotalsStore = {
   readonly sums: (query: TotalsQuery) => Promise<StepSums>;
   /** Sums route by route; `spans` are of hours and days. */
   readonly sumsByRoute: (query: { readonly spans: readonly Span[] }) => Promise<RouteSums>;
+  /** What plans did; `spans` are of hours and days. Equal names may stand in it more than once. */
+  readonly sales: (query: { readonly spans: readonly Span[] }) => Promise<readonly SaleCount[]>;
   readonly sources: () => Promise<readonly TotalsSource[]>;
   /** Takes a bounded part of what is older away; true if there may be more. Money by the hour stays. */
   readonly prune: (before: TotalsPruneTimes) => Promise<boolean>;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { ATTENTION_CODES } from '../attention/attention.ts';
 import { OVERHEAD_BUCKETS } from './overhead.ts';
 import { noRequests, REQUEST_OUTCOMES, type RequestCounts, type RequestOutcome } from './request-counts.ts';
+import { SALE_KINDS } from './sale-counts.ts';
 import type { CountedRow, TotalsBatch } from './totals-store.ts';
 
 /** Rows of one batch at most. */
@@ -57,6 +58,20 @@ const countedRow = z.union([
     overhead: z.array(requests).length(OVERHEAD_BUCKETS),
   }),
   z.object({ step: z.literal('hour'), start: startsAt, route_id: z.string().min(1).max(64), requests: counts }),
+  /** What a plan did in an hour. */
+  z.object({
+    step: z.literal('sale'),
+    start: startsAt,
+    kind: z.enum(SALE_KINDS),
+    /** A plan, or an entry of customers. */
+    subject: z.string().min(1).max(64),
+    /** An outcome, a currency, a result, or a customer's name; empty: all customers who have no count of their own. */
+    detail: z.string().max(64),
+    requests,
+    /** Money that a dry run would have asked for, in units of 10^-scale. */
+    amount: z.string().regex(/^(0|[1-9]\d{0,59})$/, 'an integer'),
+    scale: z.int().min(0).max(18),
+  }),
 ]);
 
 export const totalsBatch = z.object({
@@ -89,6 +104,10 @@ export function readSidecarReport(json: string | null): SidecarReport | undefine
 
 function rowFromWire(row: TotalsBatchWire['rows'][number]): CountedRow {
   const startMs = Date.parse(row.start);
+  if (row.step === 'sale') {
+    const { step, start: _, ...sale } = row;
+    return { step, startMs, sale };
+  }
   const counted: RequestCounts = { ...noRequests(), ...row.requests };
   return row.step === 'minute'
     ? { step: 'minute', startMs, requests: counted, overhead: row.overhead }
@@ -97,6 +116,7 @@ function rowFromWire(row: TotalsBatchWire['rows'][number]): CountedRow {
 
 function rowToWire(row: CountedRow): TotalsBatchWire['rows'][number] {
   const start = new Date(row.startMs).toISOString();
+  if (row.step === 'sale') return { step: 'sale', start, ...row.sale };
   const some = REQUEST_OUTCOMES.flatMap((name): [RequestOutcome, number][] =>
     row.requests[name] === 0 ? [] : [[name, row.requests[name]]],
   );

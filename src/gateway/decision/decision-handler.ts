@@ -221,6 +221,7 @@ function decide(
     asked,
   );
   if (verdict.kind !== 'sell') return admit(handling, deliberation, asked, verdict);
+  record.planId = verdict.plan.id;
   // A plan may let the request pass; else the paywall performs what is left.
   const follow = (ruling: Ruling): void => {
     if (ruling.kind === 'judged') admit(handling, deliberation, asked, ruling.verdict);

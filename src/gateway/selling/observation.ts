@@ -25,7 +25,7 @@ export function createObservation({ offerFor, wouldCharge, metrics, log }: Obser
     return grantAccess('observed', sale, {
       beforeResponse: (head) => {
         charged = wouldCharge(offer, request.method, head);
-        if (charged && !('code' in offer)) metrics.wouldCharge(offer);
+        if (charged && !('code' in offer)) metrics.wouldCharge(offer, sale.plan.id);
         return { kind: 'stream', headers: [] };
       },
       done: () => {

@@ -1,20 +1,34 @@
-// Metrics of what plans do, made once for a process: a reload makes the ways to pass anew and goes on counting here.
+// Counts what plans do, for metrics and for sums; made once for a process: a reload makes the ways to pass anew and goes on
+// counting here.
 import type { Offer } from '../../domain/payment/offer.ts';
+import type { SaleCount } from '../../domain/totals/sale-counts.ts';
 import { addDecimals, type Decimal } from '../../host/decimal.ts';
 import type { Metrics } from '../../host/metrics.ts';
 
 export type SaleMetrics = {
   /** Counts what a request would have cost that passed in a dry run. */
-  readonly wouldCharge: (offer: Offer) => void;
-  /** Counts how a request that showed something of an entry of customers was taken. */
-  readonly customer: (entry: string, result: 'known' | 'unknown' | 'expired' | 'quota' | 'unavailable') => void;
+  readonly wouldCharge: (offer: Offer, plan: string) => void;
+  /**
+   * Counts how a request that showed something of an entry of customers was taken. `name`: that of a known customer, if the
+   * owner gave it to him.
+   */
+  readonly customer: (entry: string, result: CustomerResult, name?: string) => void;
+  /** Counts a request that the upstream's own sign-in decided about. */
+  readonly asked: (routeId: string, isKnown: boolean) => void;
   /** Counts a free request that would have been charged for. */
   readonly free: (plan: string) => void;
 };
 
+export type CustomerResult = 'known' | 'unknown' | 'expired' | 'quota' | 'unavailable';
+
 type SumSeries = { readonly labels: Readonly<Record<string, string>>; sum: Decimal };
 
-export function createSaleMetrics(metrics: Metrics, routeLabel: (id: string) => string): SaleMetrics {
+/** `count`: hears of each count, for sums. */
+export function createSaleMetrics(
+  metrics: Metrics,
+  routeLabel: (id: string) => string,
+  count: (count: SaleCount) => void = () => undefined,
+): SaleMetrics {
   const would = new Map<string, SumSeries>();
   metrics.exact(
     'counter',
@@ -30,11 +44,24 @@ export function createSaleMetrics(metrics: Metrics, routeLabel: (id: string) => 
     'Requests that showed something of customers who need not pay.',
     ['customers', 'result'],
   );
+  const asked = metrics.counter('asked_total', "Requests that the upstream's own sign-in decided about.", [
+    'route_id',
+    'result',
+  ]);
   const free = metrics.counter('free_requests_total', 'Requests that passed as free ones.', ['plan']);
   return {
-    customer: (entry, result) => customers(entry, result)(1),
+    customer: (entry, result, name) => {
+      customers(entry, result)(1);
+      const counted = { subject: entry, scale: 0, requests: 1, amount: '0' };
+      count({ kind: 'customers', detail: result, ...counted });
+      if (name !== undefined) count({ kind: 'customer', detail: name, ...counted });
+    },
+    asked: (routeId, isKnown) => asked(routeLabel(routeId), isKnown ? 'known' : 'unknown')(1),
     free: (plan) => free(plan)(1),
-    wouldCharge: ({ route, price }) => {
+    wouldCharge: ({ route, price }, plan) => {
+      const { units, scale } = price;
+      const named = { kind: 'would_charge', subject: plan, detail: route.currency } as const;
+      count({ ...named, requests: 1, amount: String(units), scale });
       const labels = { route_id: routeLabel(route.id), currency: route.currency };
       const name = `${labels.route_id} ${labels.currency}`;
       const series = would.get(name);

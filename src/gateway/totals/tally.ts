@@ -8,6 +8,7 @@ import {
   type RequestCounts,
 } from '../../domain/totals/request-counts.ts';
 import { noOverhead } from '../../domain/totals/overhead.ts';
+import { createSaleCounts, type SaleCount, type SaleCounts } from '../../domain/totals/sale-counts.ts';
 import { floorTo, MINUTES_KEPT_MS } from '../../domain/totals/steps.ts';
 import { MOST_ROUTES, OTHER_ROUTES, type CountedRow } from '../../domain/totals/totals-store.ts';
 
@@ -19,6 +20,8 @@ export type OpenCounts = {
   readonly routes: ReadonlyMap<string, OpenRequestCounts>;
   /** Counts of a route that had none, or of the others if there are too many routes. */
   readonly add: (routeId: string) => OpenRequestCounts;
+  /** Counts of what plans did. */
+  readonly sales: SaleCounts;
 };
 
 export type Tally = {
@@ -40,6 +43,7 @@ export function createTally(now: () => number): Tally {
   let since = now();
   const minutes = new Map<number, Minute>();
   const hours = new Map<number, Map<string, OpenRequestCounts>>();
+  const saleHours = new Map<number, SaleCounts>();
 
   const addMinute = (startMs: number, requests: RequestCounts, overhead: readonly number[]): void => {
     let minute = minutes.get(startMs);
@@ -53,17 +57,24 @@ export function createTally(now: () => number): Tally {
     addRequests(countsIn(routes, routeId), requests);
   };
 
+  const addSale = (startMs: number, sale: SaleCount): void => {
+    let sales = saleHours.get(startMs);
+    if (sales === undefined) saleHours.set(startMs, (sales = createSaleCounts()));
+    sales.add(sale);
+  };
+
   // A member and no function: a request reads it.
   const tally: { open: OpenCounts } & Omit<Tally, 'open'> = {
     open: openCounts(),
     close: () => {
       const at = now();
       const middle = (since + at) / 2;
-      const { all, overhead, routes } = tally.open;
-      // Every request has a time, so an empty moment has no bucket.
-      if (overhead.some((requests) => requests > 0)) {
+      const { all, overhead, routes, sales } = tally.open;
+      // Every request that ended has a time, so an empty moment has no bucket.
+      if (overhead.some((requests) => requests > 0) || sales.size() > 0) {
         addMinute(floorTo(middle, 'minute'), all, overhead);
         for (const [routeId, requests] of routes) addRoute(floorTo(middle, 'hour'), routeId, requests);
+        for (const sale of sales.take(Infinity)) addSale(floorTo(middle, 'hour'), sale);
         tally.open = openCounts();
       }
       since = at;
@@ -71,6 +82,7 @@ export function createTally(now: () => number): Tally {
     merge: (rows) => {
       for (const row of rows) {
         if (row.step === 'minute') addMinute(row.startMs, row.requests, row.overhead);
+        else if (row.step === 'sale') addSale(row.startMs, row.sale);
         else addRoute(row.startMs, row.routeId, row.requests);
       }
     },
@@ -89,12 +101,16 @@ export function createTally(now: () => number): Tally {
         }
         hours.delete(startMs);
       }
+      for (const [startMs, sales] of saleHours) {
+        for (const sale of sales.take(limit - rows.length)) rows.push({ step: 'sale', startMs, sale });
+        if (sales.size() === 0) saleHours.delete(startMs);
+      }
       return rows;
     },
     forgetOld: () => {
       const first = floorTo(now() - MINUTES_KEPT_MS, 'hour');
       let forgot = false;
-      for (const counted of [minutes, hours])
+      for (const counted of [minutes, hours, saleHours])
         for (const startMs of counted.keys()) if (startMs < first) forgot = counted.delete(startMs) || forgot;
       return forgot;
     },
@@ -104,7 +120,10 @@ export function createTally(now: () => number): Tally {
 
 function openCounts(): OpenCounts {
   const routes = new Map<string, OpenRequestCounts>();
-  return { all: noRequests(), overhead: noOverhead(), routes, add: (routeId) => countsIn(routes, routeId) };
+  return {
+    ...{ all: noRequests(), overhead: noOverhead(), routes, sales: createSaleCounts() },
+    add: (routeId) => countsIn(routes, routeId),
+  };
 }
 
 /** The counts of the route, made if there is a place for one more; else those of the others. */

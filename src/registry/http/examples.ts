@@ -29,6 +29,7 @@ import type { sidecarList } from '../sidecars/sidecar-schemas.ts';
 import type { keyBody, keyList, KeyView, newKey } from '../keys/key-schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { deliveryList, enabledWebhook, sentEvent, webhookList } from '../webhooks/webhook-schemas.ts';
+import type { planList } from '../plans/plan-schemas.ts';
 import type { overviewBody, seriesBody, topRoutesBody, totalsBody } from '../totals/totals-schemas.ts';
 
 /** Example of a call. `answer` is the body of every answer that carries what was asked for. */
@@ -238,6 +239,30 @@ const BILLING = {
       others: { requests: { ...requests, paid: 3 }, revenue: [{ currency: 'USD', amount: '0.30' }], conversion: 0.01 },
     } satisfies z.input<typeof topRoutesBody>,
   },
+  listPlans: {
+    description:
+      'The last 24 hours unless `from` and `to` say otherwise, in whole hours. Revenue is that of the routes which a plan sells now; `would_charge` is what a dry run would have asked for. Plans that only sidecars know are there with `known` false once requests of theirs were counted. An entry lists the 20 customers of its key file with the most requests.',
+    answer: {
+      from: '2026-01-30T12:00:00.000Z',
+      to: AT,
+      data: [
+        {
+          ...{ id: 'members', known: true, observe_until: null, observing: false, routes: 3 },
+          sells: 'free for customers of partners, then a payment of the price of its route',
+          requests: { ...requests, paid: 120, observed: 0 },
+          ...{ revenue: [{ currency: 'USD', amount: '12.00' }], would_charge: [] },
+        },
+      ],
+      customers: [
+        {
+          ...{ id: 'partners', by: 'keys', plans: ['members'], quota: { requests: 10000, window: 'month' } },
+          requests: { known: 50, unknown: 3, expired: 0, quota: 0, unavailable: 0 },
+          ...{ names: [{ name: 'acme', requests: 41 }], others: 9 },
+        },
+      ],
+      as_of: AT,
+    } satisfies z.input<typeof planList>,
+  },
 } as const;
 
 const LEDGER = {
@@ -285,7 +310,7 @@ const LEDGER = {
   },
   takeTotals: {
     description:
-      'Sent every 10 seconds and at a stop, each batch under the next number of its source until it was taken. The same number again changes nothing; a number that never came is logged and shown. Rows of minutes are of all routes, rows of hours of one route.',
+      'Sent every 10 seconds and at a stop, each batch under the next number of its source until it was taken. The same number again changes nothing; a number that never came is logged and shown. Rows of minutes are of all routes, rows of hours of one route; a row `sale` is what a plan did in an hour.',
     body: {
       source: 'qZ3vJ1m8Xc2LbT4d',
       seq: 42,

@@ -5,6 +5,7 @@ import type { MatchRules } from '../../domain/explanation.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { Receivers } from '../../domain/payment/offer.ts';
+import type { CustomerEntries } from '../../domain/selling/customer.ts';
 import type { CounterChanger } from '../../domain/selling/counter.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
@@ -65,6 +66,8 @@ export type Services = {
   readonly trial: () => Trial | undefined;
   /** Receivers of the configuration in force. */
   readonly receivers: () => Receivers;
+  /** Customers who need not pay, of the configuration in force. */
+  readonly customers: () => CustomerEntries;
   readonly receiverServices: Pick<ReceiverServices, 'health'>;
   readonly receiverChecks: ReceiverChecks;
   readonly apiKeys: ApiKeyStore;

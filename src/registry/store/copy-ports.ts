@@ -14,6 +14,7 @@ export type CopiedTable =
   | 'charge_totals'
   | 'request_totals'
   | 'overhead_totals'
+  | 'sale_totals'
   | 'totals_sources'
   | 'webhook_endpoints'
   | 'webhook_wants'

@@ -32,6 +32,7 @@ export const COPIED = {
   charge_totals: ['step', 'start', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],
   request_totals: ['step', 'start', 'route_id', ...REQUEST_OUTCOMES],
   overhead_totals: ['step', 'start', 'bucket', 'requests'],
+  sale_totals: ['step', 'start', 'kind', 'subject', 'detail', 'scale', 'requests', 'amount'],
   totals_sources: ['source', 'seq', 'first_at', 'last_at', 'lost', 'status'],
   webhook_endpoints: [
     ...['id', 'seen_at', 'forgotten_at', 'disabled_at', 'enabled_at', 'failing_since', 'rest_until', 'hurried_at'],

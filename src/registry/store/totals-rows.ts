@@ -78,6 +78,7 @@ export function rowsToAdd(rows: readonly CountedRow[], named: (of: RouteStep) =>
     else row.requests += more;
   };
   for (const row of rows) {
+    if (row.step === 'sale') continue;
     if (row.step === 'hour') {
       for (const step of ROUTE_STEPS) {
         const start = stepOf(row.startMs, step);

@@ -48,8 +48,8 @@ export const topRoutesQuery = z.object({
 });
 
 const time = z.iso.datetime();
-const requests = z.object(mapOf(REQUEST_OUTCOMES, () => z.int()));
-const money = z.object({ currency: z.string(), amount: z.string() });
+export const requests = z.object(mapOf(REQUEST_OUTCOMES, () => z.int()));
+export const money = z.object({ currency: z.string(), amount: z.string() });
 const conversion = z.number().min(0).max(1).nullable();
 
 export const overviewBody = z.object({
@@ -109,7 +109,7 @@ export const topRoutesBody = z.object({
 
 export const totalsBody = totalsBatch;
 
-function mapOf<K extends string, V>(names: readonly K[], valueOf: () => V): Record<K, V> {
+export function mapOf<K extends string, V>(names: readonly K[], valueOf: () => V): Record<K, V> {
   return Object.fromEntries(names.map((name) => [name, valueOf()])) as Record<K, V>;
 }
 

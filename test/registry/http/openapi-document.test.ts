@@ -469,7 +469,7 @@ describe('live responses are what the document says', () => {
     ])
       await ledger('POST', TOTALS, TOTALS, { body: each });
     await ledger('POST', TOTALS, TOTALS, { body: {}, headers: { 'Content-Type': 'text/plain' } });
-    for (const path of ['overview', 'series', 'top-routes'].map((name) => `/v1/billing/${name}`)) {
+    for (const path of ['overview', 'series', 'top-routes', 'plans'].map((name) => `/v1/billing/${name}`)) {
       await dashboard('GET', path, path);
       await dashboard('GET', path, `${path}?from=x`);
     }

@@ -22,7 +22,7 @@ export type AskDeps = {
   /** Refused credentials of each client in a minute. */
   readonly refusals: RateLimit;
   readonly clientOf: (request: PlannedRequest) => string;
-  readonly metrics: Pick<SaleMetrics, 'customer'>;
+  readonly metrics: Pick<SaleMetrics, 'customer' | 'asked'>;
   /** The answer of ours to a request that nothing lets pass. */
   readonly answer: (ruling: JudgedRuling, request: PlannedRequest) => OwnResponse;
 };
@@ -55,6 +55,7 @@ export function createAsk(
       beforeResponse: ({ status }): GrantedVerdict | Promise<GrantedVerdict> => {
         isRefused = statuses.includes(status);
         metrics.customer(id, isRefused ? 'unknown' : 'known');
+        metrics.asked(sale.route.id, !isRefused);
         if (!isRefused) return { kind: 'stream', headers: [] };
         const refusedAnswer = (): GrantedVerdict => ({
           kind: 'replace',

@@ -55,7 +55,7 @@ function follow(
       return unavailable(asked);
     case 'known':
       if (entry.quota !== undefined) return withinQuota(entry, deps, asked, recognition.name);
-      metrics.customer(entry.id, 'known');
+      metrics.customer(entry.id, 'known', givenName(entry, recognition.name));
       return grantAccess('customer', asked.sale, named(recognition.name));
     default:
       return recognition satisfies never;
@@ -63,11 +63,12 @@ function follow(
 }
 
 async function withinQuota(
-  { id, quota }: CustomerEntry,
+  entry: CustomerEntry,
   { counter, metrics, wouldCharge }: CustomersDeps,
   asked: AskedSale,
   name: string,
 ): Promise<Ruling | NotPassed> {
+  const { id, quota } = entry;
   if (quota === undefined) return NEXT;
   const window = windowAt(quota.window, asked.request.nowMs);
   const taken = await counter.take({
@@ -82,12 +83,17 @@ async function withinQuota(
     metrics.customer(id, 'quota');
     return { kind: 'next', because: 'customer_quota_used_up' };
   }
-  metrics.customer(id, 'known');
+  metrics.customer(id, 'known', givenName(entry, name));
   const back = givingBack(
     (head) => wouldCharge(asked, head),
     () => counter.giveBack(taken),
   );
   return grantAccess('customer', asked.sale, { ...named(name), ...back });
+}
+
+/** A name that the owner gave, and not one that stands in somebody's token. */
+function givenName({ proof }: CustomerEntry, name: string): string | undefined {
+  return proof.kind === 'keys' ? name : undefined;
 }
 
 function named(name: string): { readonly customerId: string; readonly headers: readonly string[] } {

@@ -4,7 +4,7 @@
 /** Tables of charges in postgres.sql and its later versions. */
 const CHARGE_TABLES = [
   ...['charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_totals', 'charge_work'],
-  ...['request_totals', 'overhead_totals', 'totals_sources'],
+  ...['request_totals', 'overhead_totals', 'sale_totals', 'totals_sources'],
   ...['charge_changes', 'charge_watch'],
   ...['counters', 'counter_windows', 'counter_groups', 'counter_changes'],
   ...['webhook_endpoints', 'webhook_wants', 'webhook_events', 'webhook_deliveries'],

@@ -105,7 +105,7 @@ function createSession(session: Session, schema: string, random: Random): CopySe
 /** A row in any of them is one of a store that was used; `check` of a server that started leaves one. */
 const FILLED = [
   ...['routes', 'changes', 'api_keys', 'charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_work'],
-  ...['charge_totals', 'request_totals', 'overhead_totals', 'totals_sources', 'audit'],
+  ...['charge_totals', 'request_totals', 'overhead_totals', 'sale_totals', 'totals_sources', 'audit'],
   ...['webhook_endpoints', 'webhook_wants', 'webhook_events', 'webhook_deliveries'],
 ] as const;
 
@@ -164,6 +164,7 @@ const TARGETS: Readonly<Record<CopiedTable, Target>> = {
   },
   request_totals: plainly('request_totals', 'ORDER BY step, start, route_id'),
   overhead_totals: plainly('overhead_totals', 'ORDER BY step, start, bucket'),
+  sale_totals: plainly('sale_totals', 'ORDER BY step, start, kind, subject, detail, scale'),
   totals_sources: plainly('totals_sources', 'ORDER BY source'),
   webhook_endpoints: plainly('webhook_endpoints', 'ORDER BY id'),
   webhook_wants: plainly('webhook_wants', 'ORDER BY type, endpoint_id'),

@@ -17,6 +17,7 @@ import {
 } from '../../../domain/totals/totals-store.ts';
 import { placeOfBatch, readRequests, readSource, routeStepsOf, rowsToAdd, type RouteStep } from '../totals-rows.ts';
 import { integer, text, type Row } from '../rows.ts';
+import { createSaleReads, createSaleWrites } from './sale-totals.ts';
 import { plain } from './charge-batch.ts';
 import type { ChargeSql } from './charge-sql.ts';
 import { inTransaction, type Answer, type Session } from './connection.ts';
@@ -76,7 +77,12 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
     pruneSources: named(`DELETE FROM ${schema}.totals_sources WHERE last_at < $1`),
   };
   const pruned = TOTALS_STEPS.flatMap((step) => {
-    const tables = ['request_totals', 'overhead_totals', ...(step === 'minute' ? ['charge_totals'] : [])];
+    const tables = [
+      'request_totals',
+      'overhead_totals',
+      'sale_totals',
+      ...(step === 'minute' ? ['charge_totals'] : []),
+    ];
     return tables.map((table) => ({
       step,
       // One step at a time: it holds a thousand routes at most.
@@ -86,6 +92,8 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
       ),
     }));
   });
+
+  const addSales = createSaleWrites({ schema, named });
 
   const addRows = async (session: Session, rows: TotalsBatch['rows']): Promise<void> => {
     const steps = routeStepsOf(rows);
@@ -126,6 +134,7 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
             const said = status === undefined ? null : plain(status);
             await session.query(statements.putSource, [plain(source), seq, now(), place.lost, said]);
             if (rows.length > 0) await addRows(session, rows);
+            await addSales(session, rows);
             return { kind: 'added', missing: place.missing };
           },
         ),
@@ -156,7 +165,10 @@ function namedIn(rows: readonly Row[], of: RouteStep): string[] {
   return rows.flatMap((row) => (row['step'] === of.step && row['start'] === of.start ? [text(row, 'route_id')] : []));
 }
 
-function createReading({ sql: { schema }, ask }: TotalsDeps): Pick<TotalsStore, 'sums' | 'sumsByRoute' | 'sources'> {
+function createReading({
+  sql: { schema },
+  ask,
+}: TotalsDeps): Pick<TotalsStore, 'sums' | 'sumsByRoute' | 'sales' | 'sources'> {
   const requests = `SELECT start, ${COUNTS} FROM ${schema}.request_totals
     WHERE step = $1 AND start = ANY ($2::int4[]) AND route_id = $3`;
   const overhead = `SELECT start, bucket, requests FROM ${schema}.overhead_totals
@@ -230,6 +242,7 @@ function createReading({ sql: { schema }, ask }: TotalsDeps): Pick<TotalsStore, 
         ),
       };
     },
+    sales: createSaleReads(schema, ask),
     sources: async () => {
       const { rows } = await ask(
         `SELECT source, seq, first_at, last_at, lost, status FROM ${schema}.totals_sources ORDER BY source`,

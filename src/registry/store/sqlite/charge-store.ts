@@ -119,6 +119,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
       add: (batch) => writer.call('addTotals', batch, now()),
       sums: async (query) => (await reading()).call('totals', query),
       sumsByRoute: async ({ spans }) => (await reading()).call('totalsByRoute', spans),
+      sales: async ({ spans }) => (await reading()).call('totalsOfSales', spans),
       sources: async () => (await reading()).call('totalsSources'),
       prune: (before) => writer.call('pruneTotals', before),
     },

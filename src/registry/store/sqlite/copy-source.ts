@@ -94,6 +94,7 @@ const FROM: Readonly<Record<CopiedTable, string>> = {
   charge_totals: 'charge_totals ORDER BY step, start, route_id, currency, network, asset, asset_decimals',
   request_totals: 'request_totals ORDER BY step, start, route_id',
   overhead_totals: 'overhead_totals ORDER BY step, start, bucket',
+  sale_totals: 'sale_totals ORDER BY step, start, kind, subject, detail, scale',
   totals_sources: 'totals_sources ORDER BY source',
   webhook_endpoints: 'webhook_endpoints ORDER BY id',
   webhook_wants: 'webhook_wants ORDER BY type, endpoint_id',

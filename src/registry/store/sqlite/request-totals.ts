@@ -20,6 +20,8 @@ import {
   type TotalsQuery,
   type TotalsSource,
 } from '../../../domain/totals/totals-store.ts';
+import type { SaleCount } from '../../../domain/totals/sale-counts.ts';
+import { createSaleReads, createSaleWrites } from './sale-totals.ts';
 import { placeOfBatch, readRequests, readSource, rowsToAdd, type RouteStep } from '../totals-rows.ts';
 import { integer, nullableText, text, type Row } from '../rows.ts';
 
@@ -31,6 +33,7 @@ export type TotalsWrites = {
 export type TotalsReads = {
   readonly totals: (query: TotalsQuery) => StepSums;
   readonly totalsByRoute: (spans: readonly Span[]) => RouteSums;
+  readonly totalsOfSales: (spans: readonly Span[]) => readonly SaleCount[];
   readonly totalsSources: () => readonly TotalsSource[];
 };
 
@@ -60,7 +63,8 @@ export function createTotalsWrites(db: DatabaseSync): TotalsWrites {
     ),
     pruneSources: db.prepare('DELETE FROM totals_sources WHERE last_at < ?'),
   };
-  const tables = ['request_totals', 'overhead_totals', 'charge_totals'].map((table) => ({
+  const addSales = createSaleWrites(db);
+  const tables = ['request_totals', 'overhead_totals', 'sale_totals', 'charge_totals'].map((table) => ({
     first: db.prepare(`SELECT min(start) AS start FROM ${table} WHERE step = ?`),
     remove: db.prepare(`DELETE FROM ${table} WHERE step = ? AND start = ?`),
     keepsDays: table === 'charge_totals',
@@ -87,6 +91,7 @@ export function createTotalsWrites(db: DatabaseSync): TotalsWrites {
       for (const { step, start, routeId, requests: counts } of requests)
         sql.addRequests.run(step, start, routeId, ...REQUEST_OUTCOMES.map((outcome) => counts[outcome]));
       for (const { step, start, bucket, requests: more } of overhead) sql.addOverhead.run(step, start, bucket, more);
+      addSales(rows);
       return { kind: 'added', missing: place.missing };
     },
     pruneTotals: (before) => {
@@ -225,6 +230,7 @@ export function createTotalsReads(db: DatabaseSync): TotalsReads {
         })),
       ),
     }),
+    totalsOfSales: createSaleReads(db),
     totalsSources: () => sql.sources.all().map(readSource),
   };
 }
