@@ -24,7 +24,11 @@ beforeAll(async () => {
       req.resume();
       res.writeHead(200, {
         ...{ 'payment-response': 'forged', 'payment-required': 'forged', 'x-payment-response': 'forged' },
-        'cache-control': 'public, max-age=60',
+        ...{
+          'cache-control': 'public, max-age=60',
+          'cdn-cache-control': 'max-age=60',
+          'surrogate-control': 'max-age=60',
+        },
       });
       res.end(`${req.method} ${req.url}`);
     },
@@ -70,6 +74,7 @@ describe.each(MODELS)('$name with the shipped file', ({ file, model, listener, h
       const answer = await paid.payer.fetch(`${proxy.url}/paid/${file}?m=${method}`, { method });
       expect([answer.status, await answer.text()]).toEqual([200, `${method} /paid/${file}?m=${method}`]);
       expect(answer.headers.get('cache-control')).toBe('private, no-store');
+      for (const name of ['cdn-cache-control', 'surrogate-control']) expect(answer.headers.get(name)).toBeNull();
       for (const fact of FACTS) expect(seen()[`tollgate-${fact}`], fact).toBeTypeOf('string');
       for (const name of ['payment-signature', 'x-payment', 'tollgate-secret', 'tollgate-customer-id'])
         expect(seen()[name], name).toBeUndefined();

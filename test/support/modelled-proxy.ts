@@ -49,6 +49,10 @@ const TRAEFIK = z.strictObject({
             customResponseHeaders: z.record(z.string(), z.string()).default({}),
           }),
         }),
+        // Asks the API again if it could not be reached; this one always can.
+        z.strictObject({
+          retry: z.strictObject({ attempts: z.number().int().positive(), initialInterval: z.string() }),
+        }),
         z.strictObject({
           forwardAuth: z.strictObject({
             address: z.literal('http://127.0.0.1:8404/'),
@@ -70,6 +74,7 @@ export function modelTraefik(file: unknown): ProxyModel {
       if (name === undefined) return reach.api({ ...rest, headers });
       const middleware = middlewares[name];
       if (middleware === undefined) throw new Error(`no middleware ${name}`);
+      if ('retry' in middleware) return run(index + 1, { ...rest, headers });
       if ('headers' in middleware) {
         const { customRequestHeaders, customResponseHeaders } = middleware.headers;
         const answer = await run(index + 1, { ...rest, headers: withSet(headers, customRequestHeaders) });
@@ -139,7 +144,11 @@ const MANAGER = z.strictObject({
         routes: z.tuple([
           z.strictObject({
             match: z.strictObject({ prefix: z.literal('/') }),
-            route: z.strictObject({ cluster: z.literal('api') }),
+            route: z.strictObject({
+              cluster: z.literal('api'),
+              // Nothing that an API may have seen is sent again.
+              retry_policy: z.strictObject({ retry_on: z.literal('connect-failure'), num_retries: z.number() }),
+            }),
             response_headers_to_remove: z.array(z.string()),
           }),
         ]),
@@ -180,6 +189,8 @@ function matches(name: string, { patterns: all }: z.infer<typeof patterns>): boo
   });
 }
 
+const PRIVATE = { 'cache-control': 'private, no-store', 'cdn-cache-control': '', 'surrogate-control': '' };
+
 /** The filters of the shipped listener; names of headers are lower case in Envoy. */
 export function modelEnvoy(file: unknown): ProxyModel {
   const [{ filter_chains: chains }] = ENVOY.parse(file).static_resources.listeners;
@@ -187,9 +198,10 @@ export function modelEnvoy(file: unknown): ProxyModel {
   const [{ typed_config: authz }, { typed_config: lua }] = manager.http_filters;
   const [{ response_headers_to_remove: removed }] = manager.route_config.virtual_hosts[0].routes;
   const { authorization_request: question, authorization_response: rules, path_prefix: prefix } = authz.http_service;
-  const marksPaid = /"tollgate-charge-id"[^]*replace\("cache-control", "private, no-store"\)/.test(
-    lua.default_source_code.inline_string,
-  );
+  const marksOwn =
+    /get\("tollgate-access"\) or "observed"[^]*get\("tollgate-charge-id"\) or access ~= "observed"[^]*replace\("cache-control", "private, no-store"\)[^]*remove\("cdn-cache-control"\)[^]*remove\("surrogate-control"\)/.test(
+      lua.default_source_code.inline_string,
+    );
   return async (asked, reach) => {
     if (asked.headers.some(([name]) => name.includes('_'))) return { status: 400, headers: [], body: EMPTY };
     const lower = asked.headers.map(([name, value]) => [name.toLowerCase(), value] as const);
@@ -212,13 +224,15 @@ export function modelEnvoy(file: unknown): ProxyModel {
     const orders = valueOf(said, 'x-envoy-auth-headers-to-remove')?.split(', ') ?? [];
     const onward = without(withSet(headers, Object.fromEntries(facts)), orders);
     const got = await reach.api({ ...asked, headers: onward });
-    const isPaid = marksPaid && valueOf(onward, 'tollgate-charge-id') !== undefined;
+    const isOwn =
+      valueOf(onward, 'tollgate-charge-id') !== undefined ||
+      (valueOf(onward, 'tollgate-access') ?? 'observed') !== 'observed';
     // The router takes away before the filters add.
     const kept = without(got.headers, removed);
     return {
       ...got,
       headers: [
-        ...(isPaid ? withSet(kept, { 'cache-control': 'private, no-store' }) : kept),
+        ...(marksOwn && isOwn ? withSet(kept, PRIVATE) : kept),
         ...said.filter(([name]) => matches(name, rules.allowed_client_headers_on_success)),
       ],
     };

@@ -22,6 +22,9 @@ export type ProxyProgram = {
   readonly isUnprivileged?: true;
 };
 
+const TOLLGATE_NGINX = ['http', 'server', 'forward'].map((name) => `tollgate-nginx/${name}.conf`);
+const TOLLGATE_CADDY = ['ask', 'failed'].map((name) => `tollgate-caddy/${name}.caddy`);
+
 /** A worker of nginx has to write into the folder of the test. */
 const USER = process.getuid?.() === 0 ? 'user root; ' : '';
 const NGINX = `${USER}daemon off; pid nginx.pid; error_log stderr error;`;
@@ -43,7 +46,7 @@ function apacheLines(folder: string): string[] {
 
 export const PROGRAMS: readonly ProxyProgram[] = [
   {
-    ...{ name: 'nginx auth_request', dialect: 'nginx', program: 'nginx', files: ['nginx.conf'] },
+    ...{ name: 'nginx auth_request', dialect: 'nginx', program: 'nginx', files: ['nginx.conf', ...TOLLGATE_NGINX] },
     args: (folder, file) => ['-p', folder, '-c', file, '-g', NGINX],
   },
   {
@@ -51,7 +54,7 @@ export const PROGRAMS: readonly ProxyProgram[] = [
     args: (folder, file) => ['-p', folder, '-c', file, '-g', NGINX],
   },
   {
-    ...{ name: 'Caddy', dialect: 'caddy', program: 'caddy', files: ['Caddyfile'] },
+    ...{ name: 'Caddy', dialect: 'caddy', program: 'caddy', files: ['Caddyfile', ...TOLLGATE_CADDY] },
     args: (_, file) => ['run', '--config', file, '--adapter', 'caddyfile'],
   },
   {
@@ -99,6 +102,7 @@ export async function startShippedProxy(
   const port = await freePort();
   mkdirSync(folder, { recursive: true });
   for (const file of program.files) {
+    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
     const text = readFileSync(path.join(SHIPPED, file), 'utf8')
       .replaceAll('127.0.0.1:3000', `127.0.0.1:${upstream}`)
       .replaceAll('127.0.0.1:8404', `127.0.0.1:${decision}`)

@@ -26,9 +26,9 @@ export type AllowSettings = {
 };
 
 /** Facts of ours for the upstream, which a client must not be able to send. */
-const FACTS = ['charge-id', 'route-id', 'payer', 'amount', 'currency', 'customer-id', 'network', 'access'].map(
-  (name) => `tollgate-${name}`,
-);
+const FACTS = [
+  ...(['charge-id', 'use-id', 'route-id', 'payer', 'amount', 'currency', 'customer-id', 'network', 'access'] as const),
+].map((name) => `tollgate-${name}`);
 
 /** Makes the answer that lets a request pass: only a Permit leads here. */
 export function allowResponse({ target, permit, receipt }: AllowFacts, settings: AllowSettings): OwnResponse {

@@ -7,6 +7,8 @@ export type DecisionTap = {
   readonly port: number;
   /** `METHOD TARGET` of every allow: the method that was asked about, and the target that was decided. */
   readonly allowed: readonly string[];
+  /** The heads of the same, as they came: one line for each header. */
+  readonly allows: readonly string[];
   readonly asked: () => number;
   readonly close: () => Promise<void>;
 };
@@ -15,6 +17,7 @@ const METHOD = /^x-(?:original|forwarded)-method: *(.*?) *$/im;
 
 export async function startTap(decision: number): Promise<DecisionTap> {
   const allowed: string[] = [];
+  const allows: string[] = [];
   const open = new Set<Socket>();
   let asked = 0;
   const server = createServer((client) => {
@@ -28,7 +31,9 @@ export async function startTap(decision: number): Promise<DecisionTap> {
       const method = methods.shift();
       const target = /^tollgate-target: *(.*?) *$/im.exec(head)?.[1];
       const isAllow = head.startsWith('HTTP/1.1 200 ') && /^tollgate-decision: allow$/im.test(head);
-      if (isAllow) allowed.push(`${method} ${target}`);
+      if (!isAllow) return;
+      allowed.push(`${method} ${target}`);
+      allows.push(head);
     });
     client.on('data', (bytes: Buffer) => {
       readQuestion(bytes);
@@ -55,7 +60,7 @@ export async function startTap(decision: number): Promise<DecisionTap> {
   const { port } = server.address() as AddressInfo;
   return {
     port,
-    allowed,
+    ...{ allowed, allows },
     asked: () => asked,
     close: async () => {
       for (const socket of open) socket.destroy();

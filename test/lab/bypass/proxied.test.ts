@@ -32,11 +32,13 @@ describe('nothing passes a proxy that asks', () => {
   ])(
     'behaviour: the run notices a configuration that %s',
     async (_, text, by, noticed) => {
+      let edited = 0;
       const edit = (whole: string): string => {
-        if (!whole.includes(text)) throw new Error(`nginx.conf has no ${text}`);
+        if (whole.includes(text)) edited++;
         return whole.replace(text, by);
       };
       const faults = proxiedFaults(await runProxied({ ...common, programs: nginx, edit }));
+      expect(edited).toBeGreaterThan(0);
       expect(faults.join('\n')).toContain(noticed);
     },
     120_000,
