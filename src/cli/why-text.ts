@@ -13,7 +13,7 @@ const REASONS: Readonly<Record<string, string>> = {
   payment_required: 'no payment was presented',
   payment_refused: 'a facilitator refused the payment',
   payment_already_used: 'the payment was used before',
-  quote_mismatch: 'the payment was made for another route or method',
+  quote_mismatch: 'the payment was made for another route, method or price input',
   quote_already_used: 'another payment was made for this quote',
   settlement_refused: 'the facilitator refused to settle the payment',
   x402_version_unsupported: 'the payment is of an x402 version that is not taken here',

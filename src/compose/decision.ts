@@ -39,7 +39,7 @@ type DecisionsDeps = {
   readonly metrics: Metrics;
   /** Takes payments; undefined if nothing could write them down. */
   readonly payments: Pick<Payments, 'payFor' | 'takeReportFor'> | undefined;
-  readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
+  readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision' | 'read'>;
   /** Sells routes with a plan. */
   readonly sellFor: SellFor;
   readonly log: Log;

@@ -5,6 +5,7 @@ import type { Config, ProxyConfig } from '../config/config.ts';
 import type { Rules } from '../domain/decide.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import { createOffers, type Offer } from '../domain/payment/offer.ts';
+import { createPricedOffers } from '../domain/payment/priced-offers.ts';
 import { withPasses } from '../domain/payment/pass-offers.ts';
 import { createPaymentRequired } from '../domain/payment/payment-required.ts';
 import { createQuotes } from '../domain/payment/quote.ts';
@@ -13,6 +14,7 @@ import type { TargetOptions } from '../domain/routing/target.ts';
 import type { PathOptions } from '../domain/routing/snapshot.ts';
 import { createSignInNonces, type SignInSite } from '../domain/selling/sign-in.ts';
 import { findPlan, settleBy, type Plans } from '../domain/selling/plan.ts';
+import { inputsOf } from '../domain/selling/price.ts';
 import { createAdmission, type Admission } from '../gateway/admission.ts';
 import { createCallerReader } from '../gateway/caller.ts';
 import { createClientSemaphores, type TakePlace } from '../gateway/client-semaphores.ts';
@@ -42,7 +44,7 @@ export type Judging = {
 };
 
 type JudgingDeps = {
-  readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
+  readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision' | 'read'>;
   readonly sellFor: SellFor;
   readonly clock: Clock;
   readonly random: Random;
@@ -63,25 +65,29 @@ type JudgingOptions = {
 export function assembleJudging(config: Config, options: JudgingOptions, deps: JudgingDeps): Judging {
   const { front, trusts } = options;
   const { rails, clock } = deps;
-  const { plans, customers } = config.selling;
+  const { plans } = config.selling;
   const { undeclaredMethods, methods, targetBytes } = matchRules({ front, selling: config.selling });
   const paths = pathOptions({ front, selling: config.selling });
+  const quotes = createQuotes({
+    secrets: config.charges.secrets,
+    ttlMs: config.charges.quoteTtlMs,
+    nonce: createTokens(deps.random, 12, 'base64url'),
+  });
   const paywall = createPaywall({
     createPay: options.createPay,
-    quotes: createQuotes({
-      secrets: config.charges.secrets,
-      ttlMs: config.charges.quoteTtlMs,
-      nonce: createTokens(deps.random, 12, 'base64url'),
-    }),
+    quotes,
     paymentRequired: createPaymentRequired({ v1: config.x402.v1, ...rails, signInSite: signInSite(front.publicUrl) }),
     signIns: front.publicUrl === undefined ? undefined : createSignInNonces(config.charges.secrets),
     listingOf: options.discovery?.listingOf,
     page: options.page,
     corsOrigins: front.corsOrigins,
-    allowedHeaders: [...new Set([...customers.values()].flatMap(({ header }) => header || []))],
+    allowedHeaders: headersOf(config.selling),
     methods,
   });
-  const offer = createOffers(receiversById(config), paths.plans && settleBy(plans), offerPasses(plans));
+  const receivers = receiversById(config);
+  const settleOf = paths.plans && settleBy(plans);
+  const offer = createOffers(receivers, settleOf, offerPasses(plans));
+  const offerAt = createPricedOffers(receivers, settleOf, offerPasses(plans));
   const rules: Judging['rules'] = {
     policy: { undeclaredMethods, preflight: front.preflight, v1: config.x402.v1 },
     caller: createCallerReader(front.customerHeader),
@@ -93,7 +99,7 @@ export function assembleJudging(config: Config, options: JudgingOptions, deps: J
     paywall,
     sell: deps.sellFor(config, front, {
       ...{ rules, paywall, seesResponses: options.seesResponses },
-      offerFor: ({ route }) => offer(route),
+      ...{ ownOffer: offer, offerAt, quotes, rail: rails },
     }),
     placeOf: createClientSemaphores(front.limits.inFlightPerClient, trusts),
     admission: createAdmission(front.limits, trusts, clock.monotonic),
@@ -112,6 +118,13 @@ function offerPasses(plans: Plans): (offer: Offer) => Offer {
     const plan = findPlan(offer.route, plans);
     return plan === undefined || 'code' in plan ? offer : withPasses(offer, plan);
   };
+}
+
+/** Headers by which customers are known and on which prices depend. */
+function headersOf({ plans, customers }: Config['selling']): readonly string[] {
+  const prices = [...plans.byId.values()].flatMap(({ price }) => (price === undefined ? [] : inputsOf(price)));
+  const named = prices.flatMap((input) => (input.kind === 'header' ? [input.name] : []));
+  return [...new Set([...[...customers.values()].flatMap(({ header }) => header || []), ...named])];
 }
 
 /** The listener of a section; `handler` is read for each request. */

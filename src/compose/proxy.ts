@@ -47,7 +47,7 @@ type ProxyDeps = {
   /** Makes what sells by plans under a configuration. */
   readonly sellFor: SellFor;
   /** Rails write ways to pay in a 402, and say in which order. */
-  readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision'>;
+  readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision' | 'read'>;
   /** Publication of what is sold. */
   readonly published: PublicationInForce;
   readonly log: Log;

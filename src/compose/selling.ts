@@ -1,6 +1,11 @@
 // The part that sells by plans: what its ways to pass share for the life of a process, and the ways themselves, made anew
 // for each configuration.
 import type { Config, ProxyConfig } from '../config/config.ts';
+import type { Offer } from '../domain/payment/offer.ts';
+import type { OfferAt } from '../domain/payment/priced-offers.ts';
+import type { Quotes } from '../domain/payment/quote.ts';
+import type { Problem } from '../domain/problem.ts';
+import type { Route } from '../domain/routing/route.ts';
 import type { CounterChanger } from '../domain/selling/counter.ts';
 import type { CustomerEntry } from '../domain/selling/customer.ts';
 import type { FreeRequests, SalesPlan } from '../domain/selling/plan.ts';
@@ -16,6 +21,9 @@ import { recogniseKeys } from '../gateway/selling/customers/keys.ts';
 import { recogniseNetworks } from '../gateway/selling/customers/networks.ts';
 import type { Recognise } from '../gateway/selling/customers/recognition.ts';
 import { recogniseTokens } from '../gateway/selling/customers/tokens.ts';
+import { createPriceServices } from '../gateway/selling/pricing/price-service.ts';
+import { createPricing } from '../gateway/selling/pricing/pricing.ts';
+import type { Rail } from '../gateway/rails/rail.ts';
 import { createFreeRequests, type RequestSubject } from '../gateway/selling/free-requests.ts';
 import { createObservation } from '../gateway/selling/observation.ts';
 import { createRequestCounter } from '../gateway/selling/request-counter.ts';
@@ -34,7 +42,12 @@ import type { Metrics } from '../host/metrics.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
 
 /** The proxy's own rules, as far as selling needs them. */
-export type ProxyRules = Pick<SellingDeps, 'rules' | 'offerFor'> & {
+export type ProxyRules = Pick<SellingDeps, 'rules'> & {
+  /** Offer at the price of a route, and at another one. */
+  readonly ownOffer: (route: Route) => Offer | Problem;
+  readonly offerAt: OfferAt;
+  readonly quotes: Pick<Quotes, 'read'>;
+  readonly rail: Pick<Rail, 'read'>;
   readonly paywall: Pick<Paywall, 'perform'>;
   /** Whether the upstream's responses pass here; false: what depends on one cannot be decided. */
   readonly seesResponses: boolean;
@@ -78,19 +91,20 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
     createRateLimit({ perMinute, burst: perMinute, keys: CLIENTS }, clock.monotonic);
   const [refusals, asks] = [limitOf(REFUSED_A_MINUTE), limitOf(ASKED_A_MINUTE)];
   const newId = createTokens(random, 16, 'base64url');
+  const services = createPriceServices({ fetch: globalThis.fetch, clock, log, noteCall: metrics.priceService });
 
-  const sellFor: SellFor = (config, proxy, { rules, offerFor, paywall, seesResponses }) => {
+  const sellFor: SellFor = (config, proxy, own) => {
+    const { rules, ownOffer, paywall, seesResponses } = own;
     const { plans, customers } = config.selling;
     const { publicUrl, hosts, upstream } = proxy;
-    const own = ownAuthorities({ publicUrl, hosts, upstream: new URL(upstream.origin) });
-    const judge = createWouldCharge(own);
+    const judge = createWouldCharge(ownAuthorities({ publicUrl, hosts, upstream: new URL(upstream.origin) }));
     const trusts = createTrust(proxy.trustedProxies);
     const clientOf = ({ req }: PlannedRequest): string => clientGroup(req, trusts);
     const counter = createRequestCounter(config.charges.secrets[0] ?? '', {
       ...{ store: counters, newId, schedule: systemSchedule, log },
     });
     const wouldCharge = ({ sale, request }: AskedSale, head: Parameters<typeof judge>[2]): boolean =>
-      judge(offerFor(sale, request), request.method, head);
+      judge(ownOffer(sale.route), request.method, head);
     const isOver = (request: PlannedRequest): boolean => {
       const client = clientOf(request);
       if (refusals.takeMs(client) > 0) return true;
@@ -122,7 +136,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
       return createCustomers(entry, { recognise, counter, wouldCharge, metrics, refused });
     };
     const ways = new Map([...customers.values()].map((entry) => [entry.id, customersBy(entry)]));
-    const observe = createObservation({ offerFor, wouldCharge: judge, metrics, log });
+    const observe = createObservation({ ownOffer, wouldCharge: judge, metrics, log });
     const subjectOf = subjectBy(clientOf, proxy.customerHeader.toLowerCase());
     const waysOf = (plan: SalesPlan): ReturnType<SellingDeps['waysOf']> => ({
       beforePayment: [
@@ -134,7 +148,8 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
       afterPayment:
         plan.free === undefined ? [] : [createFreeRequests(plan.free, { counter, subjectOf, wouldCharge, metrics })],
     });
-    return createSelling({ plans, rules, offerFor, waysOf });
+    const price = createPricing({ ...own, plans, services, customerHeader: proxy.customerHeader.toLowerCase() });
+    return createSelling({ plans, rules, price, waysOf });
   };
   return { sellFor, close: keyFiles.close };
 }

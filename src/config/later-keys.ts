@@ -4,7 +4,6 @@ import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 
 /** A key, `*` for each entry of a list, and the advice about it. */
 const LATER: readonly { readonly path: Path; readonly advice: string }[] = [
-  { path: ['selling', 'plans', '*', 'price'], advice: 'take it out; a request costs what its route says' },
   { path: ['selling', 'plans', '*', 'meter'], advice: 'take it out; a request costs what its route says' },
 ];
 

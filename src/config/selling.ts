@@ -9,6 +9,7 @@ import { customerIssues, customerSection, toCustomer } from './customers.ts';
 import { choice, count, identifier, text } from './fields.ts';
 import { key, section } from './keys.ts';
 import { passIssues, passKeys, toPass } from './passes.ts';
+import { price, priceIssues, toPlanPrice } from './price.ts';
 import { isMap, valueAt, type Issue } from './problems.ts';
 
 const MOST_PLANS = 64;
@@ -66,6 +67,7 @@ const plan = section({
   ),
   free: key('free', free.optional(), 'Free requests. Left out: none.'),
   ...passKeys,
+  price: key('price', price.optional(), "What a request costs, by what it asks for. Left out: the route's amount."),
 });
 
 export function sellingSection(folder: string) {
@@ -110,8 +112,13 @@ export function toSelling(given: SellingSection | undefined): SellingConfig {
   };
 }
 
-function toPlan({ settle, passes, ...plan }: SellingSection['plans'][number]): SalesPlan {
-  return { ...plan, settle: settle === 'inherit' ? undefined : settle, passes: passes.map(toPass) };
+function toPlan({ settle, passes, price: given, ...plan }: SellingSection['plans'][number]): SalesPlan {
+  return {
+    ...plan,
+    settle: settle === 'inherit' ? undefined : settle,
+    passes: passes.map(toPass),
+    price: given === undefined ? undefined : toPlanPrice(given),
+  };
 }
 
 type RawSection = Readonly<Record<string, unknown>>;
@@ -121,6 +128,9 @@ export function sellingIssues(raw: RawSection, nowMs: number): Issue[] {
   return [
     ...[...observationIssues(raw, nowMs), ...planIdIssues(raw), ...entryIssues(raw), ...freeIssues(raw)],
     ...plansIn(raw).flatMap((each, index) => passIssues(each, ['selling', 'plans', index], raw)),
+    ...plansIn(raw).flatMap((each, index) =>
+      priceIssues(valueAt(each, ['price']), ['selling', 'plans', index, 'price']),
+    ),
   ];
 }
 

@@ -92,6 +92,8 @@ export type Verdict =
       readonly route: Route;
       /** Offer of the route, or why it cannot be paid now: what was paid for before is served all the same. */
       readonly offer: Offer | Problem;
+      /** Everything that the price depends on, as one text; left out: it depends on nothing of the request. */
+      readonly inputs?: string | undefined;
       readonly caller: Caller;
       readonly credential: Credential;
       /** The plan that the route is sold by, if it is. */

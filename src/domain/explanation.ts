@@ -13,7 +13,7 @@ import {
   type Verdict,
 } from './decide.ts';
 import { problem, PROBLEMS, type Problem } from './problem.ts';
-import { parsePattern } from './routing/pattern.ts';
+import { paramsOf } from './routing/route-params.ts';
 import { toWire, type Route, type RouteWire } from './routing/route.ts';
 import type { Match, Snapshot } from './routing/snapshot.ts';
 import type { TargetOptions } from './routing/target.ts';
@@ -212,32 +212,4 @@ function becauseOf(route: Route, winner: Route | undefined, method: string): str
   if (winner && winner.pattern === route.pattern)
     return `same pattern, but ${winner.method} is more exact than ${route.method}`;
   return 'is less specific, or cheaper where the path can be read in two ways';
-}
-
-/** Values of the pattern's parameters, decoded; a trailing wildcard's value is the rest of the path, maybe empty. */
-function paramsOf(route: Route, path: string): Record<string, string> {
-  const parsed = parsePattern(route.pattern);
-  if (!parsed.ok) return {};
-  const parts = path.split('/').filter((part) => part !== '');
-  const entries = parsed.pattern.segments.flatMap((segment, index): [string, string][] => {
-    switch (segment.kind) {
-      case 'literal':
-        return [];
-      case 'param':
-        return [[segment.name, decode(parts[index] ?? '')]];
-      case 'wildcard':
-        return [[segment.name, parts.slice(index).map(decode).join('/')]];
-      default:
-        return segment satisfies never;
-    }
-  });
-  return Object.fromEntries(entries);
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

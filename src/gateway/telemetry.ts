@@ -95,7 +95,7 @@ type PricedVerdict = Extract<PaywallVerdict, { kind: 'demand' | 'verify' }>;
 export function notePrice(record: RequestRecord, { offer, caller }: PricedVerdict): void {
   record.customerId = caller.customerId;
   if ('code' in offer) return;
-  record.amount = offer.route.amount;
+  record.amount = offer.amount;
   record.currency = offer.route.currency;
 }
 

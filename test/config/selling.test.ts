@@ -32,7 +32,6 @@ test.each([
   ],
   ['plans: [{ id: a, free: { requests: 1, window: week } }]', 'free.window: is not known; write hour, day or month'],
   ['plans: [{ id: a, free: { requests: 1, window: day, by: customer } }]', 'proxy.customer_header_trusted is not true'],
-  ['plans: [{ id: a, price: {} }]', 'selling.plans[0].price: is not in this version'],
   ['plans: [{ id: a, metre: {} }]', 'selling.plans[0].metre: is not known here'],
   ['customers: [{ id: a }]', 'says nothing by which a customer is known; write exactly one of'],
   ['customers: [{ id: a, header: X-Key, networks: [10.0.0.0/8] }]', 'header: stands beside `networks`'],

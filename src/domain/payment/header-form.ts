@@ -2,7 +2,6 @@
 // of a response: nginx 4 KiB by default. A part that does not fit is left out in a fixed order, once for an offer and
 // not for each request. It can be paid all the same.
 import { type OfferedWay, clip } from './offer.ts';
-import { CHARGE_ID_BYTES } from './quote.ts';
 import { SIGN_IN_BYTES, SIGN_IN_HOLE_JSON } from '../selling/sign-in.ts';
 
 /** Size of the header as it is sent: base64. */
@@ -21,8 +20,15 @@ const MIME_TYPE = 'application/json';
 export const HOLE = '\u0000';
 export const HOLE_JSON = JSON.stringify(HOLE).slice(1, -1);
 
-/** An entry of `accepts`, the way that it is for, and the place of its price among those that are shown. */
-export type ShownWay = { readonly offered: OfferedWay; readonly entry: object; readonly price: number };
+/** An entry of `accepts`, and the way that it is for. */
+export type ShownWay = {
+  readonly offered: OfferedWay;
+  readonly entry: object;
+  /** Place of its price among those that are shown. */
+  readonly price: number;
+  /** Length of the charge id that it will hold. */
+  readonly idBytes: number;
+};
 
 export type HeaderForm = {
   readonly description: string;
@@ -93,8 +99,9 @@ export function bytesWithoutUrl(form: HeaderForm): number {
   const { beforeReason, beforeUrl, beforeAccepts, after } = writeAround(form);
   const entries = form.ways.map(({ entry }) => JSON.stringify(entry)).join(',');
   const text = `${beforeReason}""${beforeUrl}""${beforeAccepts}${entries}${after}`;
+  const ids = form.ways.reduce((sum, { idBytes }) => sum + idBytes - HOLE_JSON.length, 0);
   const nonces = form.signIn === undefined ? 0 : SIGN_IN_BYTES - 3 * SIGN_IN_HOLE_JSON.length;
-  return Buffer.byteLength(text) + form.ways.length * (CHARGE_ID_BYTES - HOLE_JSON.length) + nonces;
+  return Buffer.byteLength(text) + ids + nonces;
 }
 
 /** Cuts `url` and `reason` to the room there is. `bytes` is the size of the form without both. */

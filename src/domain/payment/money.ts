@@ -46,3 +46,33 @@ export function formatPrice({ units, scale }: { readonly units: bigint; readonly
   const fraction = digits.slice(digits.length - scale).replace(/0+$/, '');
   return fraction === '' ? whole : `${whole}.${fraction.padEnd(2, '0')}`;
 }
+
+/** Most digits of a price before the point, and after it. */
+const MOST_DIGITS = { whole: 12, fraction: 18 } as const;
+
+/** Whether a price has no more digits than the interface can write. */
+export function withinDigits({ units, scale }: Price): boolean {
+  return scale <= MOST_DIGITS.fraction && units < 10n ** BigInt(MOST_DIGITS.whole + scale);
+}
+
+export function addPrices(a: Price, b: Price): Price {
+  const scale = Math.max(a.scale, b.scale);
+  return shortest(a.units * 10n ** BigInt(scale - a.scale) + b.units * 10n ** BigInt(scale - b.scale), scale);
+}
+
+/** So many times a price. */
+export function timesPrice({ units, scale }: Price, count: bigint): Price {
+  return shortest(units * count, scale);
+}
+
+/** A price times a decimal, which has the form of one. */
+export function multiplyPrices(a: Price, b: Price): Price {
+  return shortest(a.units * b.units, a.scale + b.scale);
+}
+
+/** The price without zeros at the end of its fraction. */
+function shortest(units: bigint, scale: number): Price {
+  let [left, digits] = [units, scale];
+  while (digits > 0 && left % 10n === 0n) [left, digits] = [left / 10n, digits - 1];
+  return { units: left, scale: digits };
+}

@@ -14,6 +14,15 @@ export type Offer = {
   readonly route: Route;
   readonly receiver: Receiver;
   readonly price: Price;
+  /** The price as it is written for people: as the route writes it, if it is the route's. */
+  readonly amount: string;
+  /**
+   * Everything that the price depends on, as one text, to which quotes are bound; empty in what offers of one price share.
+   * Undefined: the price is the route's, whatever is asked.
+   */
+  readonly inputs?: string;
+  /** Offer with which this one shares all but its inputs. */
+  readonly shared?: Offer;
   /** Ways to pay in order of preference, at least one. */
   readonly ways: readonly OfferedWay[];
   readonly description: string;
@@ -43,8 +52,11 @@ export type Receivers = ReadonlyMap<string, Receiver>;
 /** Takes the money of routes that name no receiver. */
 export const DEFAULT_RECEIVER = 'default';
 
+/** A price in place of the route's. `description`: words for payers in place of the route's. */
+export type OfferedPrice = { readonly price: Price; readonly description?: string | undefined };
+
 /** The offer for `route`, or `receiver_unknown` / `price_unpayable`. */
-export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {
+export function makeOffer(route: Route, receivers: Receivers, offered?: OfferedPrice): Offer | Problem {
   const id = route.receiverConfigId ?? DEFAULT_RECEIVER;
   const receiver = receivers.get(id);
   if (receiver === undefined) {
@@ -53,16 +65,18 @@ export function makeOffer(route: Route, receivers: Receivers): Offer | Problem {
   if (!receiver.currencies.includes(route.currency)) {
     return problem('price_unpayable', `This route is priced in ${route.currency}, which its receiver does not take.`);
   }
-  const price = parsePrice(route.amount);
+  const price = offered?.price ?? parsePrice(route.amount);
   if (price === undefined) return problem('price_unpayable', 'This route has an amount that is not a price.');
+  const amount = offered === undefined ? route.amount : formatPrice(price);
   const ways = offeredWays(receiver, price);
   if (ways.length === 0) {
     return problem(
       'price_unpayable',
-      `This route costs ${formatPrice(price)} ${route.currency}, more decimals than the ${mostDecimals(receiver)} of its asset.`,
+      `This ${offered === undefined ? 'route' : 'request'} costs ${formatPrice(price)} ${route.currency}, more decimals than the ${mostDecimals(receiver)} of its asset.`,
     );
   }
-  return { route, receiver, price, ways, description: describeRoute(route), termsHash: hashTerms(receiver) };
+  const description = offered?.description ?? describeRoute(route);
+  return { route, receiver, price, amount, ways, description, termsHash: hashTerms(receiver) };
 }
 
 /** The ways whose asset has enough decimals for `price`. */
@@ -116,7 +130,7 @@ export function createOffers(
 }
 
 /** The offer with the time of the settlement that its plan says, if it says one. */
-function settledBy(offer: Offer | Problem, settle: ReceiverSettle | undefined): Offer | Problem {
+export function settledBy(offer: Offer | Problem, settle: ReceiverSettle | undefined): Offer | Problem {
   if ('code' in offer || settle === undefined) return offer;
   return { ...offer, receiver: { ...offer.receiver, settle } };
 }

@@ -28,7 +28,9 @@ function passOffer(offer: Offer, planId: string, terms: PassTerms): Offer | unde
   const ways = offeredWays(offer.receiver, price);
   if (ways.length === 0) return undefined;
   const termsHash = hashPassTerms(offer.termsHash, planId, terms);
-  return { ...offer, price, ways, termsHash, pass: { planId, terms } };
+  // What it costs depends on nothing of the request that it is bought with.
+  const { inputs: _inputs, shared: _shared, ...rest } = offer;
+  return { ...rest, price, amount: terms.amount, ways, termsHash, pass: { planId, terms } };
 }
 
 /** Passes that can be bought with a request of this price. */

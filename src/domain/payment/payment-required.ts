@@ -17,7 +17,7 @@ import {
 } from './header-form.ts';
 import type { Requirement, Way } from './way.ts';
 import { pricesShown } from './pass-offers.ts';
-import type { ChargeId } from './quote.ts';
+import { chargeIdBytes, type ChargeId } from './quote.ts';
 import { SIGN_IN_HOLE_JSON, writeSignIn, type SignInNonce, type SignInSite } from '../selling/sign-in.ts';
 import type { PassTerms } from '../selling/pass.ts';
 
@@ -75,12 +75,13 @@ export function createPaymentRequired(
     // Texts by the listing, which belongs to one route, or without a listing by the offer. If each is written anew, a
     // 402 takes 1.4 times the CPU (`npm run bench -- --only payment-required --checkout ../without`).
     const kept = new LRUCache<Listing | Offer, Texts>({ max: KEPT });
-    return ({ offer, listing }) => {
-      const key = listing ?? offer;
+    return ({ offer: given, listing }) => {
+      const offer = given.shared ?? given;
+      const key = given.shared ?? listing ?? given;
       let texts = kept.get(key);
-      if (texts === undefined || texts.offer !== offer || texts.revision !== revision()) {
+      if (texts === undefined || texts.offer !== offer || texts.listing !== listing || texts.revision !== revision()) {
         const template = writeTemplate(offer, listing, upfront, options);
-        kept.set(key, (texts = { offer, revision: revision(), template, fixed: undefined }));
+        kept.set(key, (texts = { offer, listing, revision: revision(), template, fixed: undefined }));
       }
       return texts;
     };
@@ -112,6 +113,7 @@ type TextCache = (demand: Demand) => Texts;
 /** The texts that are written once for an offer, and the last ones that a request shares with the next. */
 type Texts = {
   readonly offer: Offer;
+  readonly listing: Listing | undefined;
   readonly revision: number;
   readonly template: Template | undefined;
   fixed: FixedTexts | undefined;
@@ -280,7 +282,7 @@ function formOf(offer: Offer, listing: Listing | undefined, upfront: boolean, op
       const writeEntry = createWrite(each, first, options.requirement);
       return each.ways.flatMap((offered): ShownWay[] => {
         const entry = writeEntry(offered, 2);
-        return entry === undefined ? [] : [{ offered, entry, price }];
+        return entry === undefined ? [] : [{ offered, entry, price, idBytes: chargeIdBytes(each) }];
       });
     });
   const maySettleFirst = upfront || settlesFirst(receiver.settle, route.method === '*' ? 'POST' : route.method);
@@ -315,10 +317,9 @@ function namedInV1({ ways, receiver }: Offer): readonly OfferedWay[] {
 }
 
 function writeBody(
-  { route, description, pass }: Offer,
+  { route, amount, description }: Offer,
   { way, networkName }: OfferedWay,
 ): Pick<Template, 'bodyStart' | 'bodyMiddle' | 'bodyEnd'> {
-  const amount = pass === undefined ? route.amount : pass.terms.amount;
   const body = JSON.stringify({
     error: 'Payment Required',
     charge_id: HOLE,

@@ -2,6 +2,8 @@
 // price changed in between does not hurt who holds it. 84 bytes, base64url behind `chg_`:
 //   0 version | 1 key id | 2 route id (16) | 18 method (2) | 20 price units (13) | 33 scale | 34 currency (10)
 //   44 terms hash (8) | 52 expiry, seconds (4) | 56 MAC (16) | 72 nonce (12)
+// If the price depends on what is asked, it is version 2 of 93 bytes: behind the expiry stand a keyed digest of the
+// inputs (8) and a zero, so that a quote for a cheap request pays for no dear one.
 // The MAC leaves the nonce out and is the same for all quotes of one route and second: it is kept for that second, and
 // only the nonce is drawn per answer. The nonce proves nothing; the ledger sees to it that an id is good for one charge.
 import { createHmac, createSecretKey, hash, timingSafeEqual, type KeyObject } from 'node:crypto';
@@ -21,6 +23,8 @@ export type Quote = {
   readonly hasTermsOf: (offer: Offer) => boolean;
   /** Whether `offer` has the price that was quoted. */
   readonly isPriceOf: (offer: Offer) => boolean;
+  /** Whether it was made for a request of these inputs; a quote that is bound to none is for any. */
+  readonly isForInputs: (inputs: string | undefined) => boolean;
 };
 
 /** A charge id in its two parts: one is the same for all of one offer, method and second, the other is drawn for each. */
@@ -49,21 +53,44 @@ type QuoteOptions = {
   readonly nonce: () => string;
 };
 
-/** Length of a charge id: every one is as long as every other. */
-export const CHARGE_ID_BYTES = 116;
-
-const VERSION = 1;
-const SIGNED = 56;
 const MAC = 16;
-const FORM = /^chg_[A-Za-z0-9_-]{112}$/;
-const EXPLAINED = /^chg_[A-Za-z0-9_-]{96,112}$/;
 const PREFIX = 'chg_';
-/** Number of characters of an id without its nonce, which begins at a character's edge. */
-const SIGNED_CHARACTERS = PREFIX.length + ((SIGNED + MAC) / 3) * 4;
+const NONCE_CHARACTERS = 16;
+const INPUTS = 8;
+const INPUTS_AT = 56;
 
-type Key = { readonly id: number; readonly secret: KeyObject };
+/** Form of a charge id. Number of characters of an id without its nonce, which begins at a character's edge. */
+type Version = { readonly version: number; readonly signed: number; readonly characters: number };
+const versionOf = (version: number, signed: number): Version => ({
+  ...{ version, signed },
+  characters: PREFIX.length + ((signed + MAC) / 3) * 4,
+});
+const PLAIN = versionOf(1, INPUTS_AT);
+const BOUND = versionOf(2, INPUTS_AT + INPUTS + 1);
+const ID = /^chg_[A-Za-z0-9_-]+$/;
+
+/** Length of the charge ids of an offer: every one is as long as every other. */
+export function chargeIdBytes({ inputs }: Pick<Offer, 'inputs'>): number {
+  return (inputs === undefined ? PLAIN : BOUND).characters + NONCE_CHARACTERS;
+}
+
+/** Version of an id, with its nonce or at least without. */
+function findVersion(id: string): Version | undefined {
+  if (!ID.test(id)) return undefined;
+  const first = Buffer.from(id.slice(PREFIX.length, PREFIX.length + 4), 'base64url')[0];
+  const found = [PLAIN, BOUND].find(({ version }) => version === first);
+  if (found === undefined || id.length < found.characters) return undefined;
+  return id.length <= found.characters + NONCE_CHARACTERS ? found : undefined;
+}
+
+type Key = { readonly id: number; readonly secret: KeyObject; readonly inputs: KeyObject };
 type Terms = Omit<Quote, 'id'>;
-type SignedId = { readonly method: string; readonly second: number; readonly text: string };
+type SignedId = {
+  readonly method: string;
+  readonly second: number;
+  readonly inputs: string | undefined;
+  readonly text: string;
+};
 
 /** The id as it is presented and kept. */
 export function joinChargeId({ signed, nonce }: ChargeId): string {
@@ -79,42 +106,47 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   const latest = new WeakMap<Offer, SignedId>();
 
   const sign = (offer: Offer, method: string, second: number): string => {
-    const known = latest.get(offer);
-    if (known !== undefined && known.second === second && known.method === method) return known.text;
-    const bytes = writeTerms(offer, method, second + Math.ceil(ttlMs / 1000), signer.id);
+    const { inputs, shared = offer } = offer;
+    const known = latest.get(shared);
+    if (known !== undefined && known.second === second && known.method === method && known.inputs === inputs)
+      return known.text;
+    const bytes = writeTerms(offer, method, second + Math.ceil(ttlMs / 1000), signer);
     const text = PREFIX + Buffer.concat([bytes, mac(signer, bytes)]).toString('base64url');
-    latest.set(offer, { method, second, text });
+    latest.set(shared, { method, second, inputs, text });
     return text;
   };
 
-  /** The terms that we signed, from an id without its nonce. */
-  const readSigned = (text: string): Terms | undefined => {
-    const bytes = Buffer.from(text.slice(PREFIX.length), 'base64url');
-    const signed = bytes.subarray(0, SIGNED);
-    const presented = bytes.subarray(SIGNED);
-    const isGenuine = keys.some((key) => key.id === bytes[1] && timingSafeEqual(mac(key, signed), presented));
-    return bytes[0] === VERSION && isGenuine ? readTerms(bytes) : undefined;
+  /** The terms that we signed, from an id of `form`. */
+  const readSigned = (id: string, { signed: length, characters }: Version): Terms | undefined => {
+    const bytes = Buffer.from(id.slice(PREFIX.length, characters), 'base64url');
+    const signed = bytes.subarray(0, length);
+    const presented = bytes.subarray(length);
+    const key = keys.find((each) => each.id === bytes[1] && timingSafeEqual(mac(each, signed), presented));
+    return key === undefined ? undefined : readTerms(bytes, key);
   };
 
   return {
     explain: (id) => {
-      if (!EXPLAINED.test(id)) return { kind: 'none' };
-      const terms = readSigned(id.slice(0, SIGNED_CHARACTERS));
+      const form = findVersion(id);
+      if (form === undefined) return { kind: 'none' };
+      const terms = readSigned(id, form);
       return terms === undefined ? { kind: 'foreign' } : { kind: 'quote', quote: { id, ...terms } };
     },
     issue: (offer, method, nowMs) => ({ signed: sign(offer, method, Math.floor(nowMs / 1000)), nonce: nonce() }),
     read: (id, nowMs) => {
-      if (!FORM.test(id)) return undefined;
-      const terms = readSigned(id.slice(0, SIGNED_CHARACTERS));
+      const form = findVersion(id);
+      if (form === undefined || id.length !== form.characters + NONCE_CHARACTERS) return undefined;
+      const terms = readSigned(id, form);
       return terms === undefined || terms.expiresAt * 1000 <= nowMs ? undefined : { id, ...terms };
     },
   };
 }
 
-function writeTerms(offer: Offer, method: string, expiresAt: number, keyId: number): Buffer {
-  const bytes = Buffer.alloc(SIGNED);
-  bytes[0] = VERSION;
-  bytes[1] = keyId;
+function writeTerms(offer: Offer, method: string, expiresAt: number, key: Key): Buffer {
+  const { version, signed } = offer.inputs === undefined ? PLAIN : BOUND;
+  const bytes = Buffer.alloc(signed);
+  bytes[0] = version;
+  bytes[1] = key.id;
   bytes.write(offer.route.id.replaceAll('-', ''), 2, 'hex');
   methodCode(method).copy(bytes, 18);
   bytes.write(offer.price.units.toString(16).padStart(26, '0'), 20, 'hex');
@@ -122,7 +154,12 @@ function writeTerms(offer: Offer, method: string, expiresAt: number, keyId: numb
   bytes.write(offer.route.currency, 34, 'latin1');
   offer.termsHash.copy(bytes, 44);
   bytes.writeUInt32BE(expiresAt, 52);
+  if (offer.inputs !== undefined) digestInputs(key, offer.inputs).copy(bytes, INPUTS_AT);
   return bytes;
+}
+
+function digestInputs({ inputs: key }: Key, inputs: string): Buffer {
+  return createHmac('sha256', key).update(inputs).digest().subarray(0, INPUTS);
 }
 
 /** Reads the id of the route from the bytes of a charge id. */
@@ -131,7 +168,7 @@ export function routeIdIn(bytes: Buffer): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-function readTerms(bytes: Buffer): Terms {
+function readTerms(bytes: Buffer, key: Key): Terms {
   const termsHash = bytes.subarray(44, 52);
   const quoted = { units: BigInt(`0x${bytes.toString('hex', 20, 33)}`), scale: bytes[33] ?? 0 };
   return {
@@ -142,6 +179,10 @@ function readTerms(bytes: Buffer): Terms {
     isFor: (method) => methodCode(method).equals(bytes.subarray(18, 20)),
     hasTermsOf: (offer) => offer.termsHash.equals(termsHash),
     isPriceOf: ({ price: { units, scale } }) => units === quoted.units && scale === quoted.scale,
+    isForInputs: (inputs) =>
+      bytes[0] === PLAIN.version ||
+      (inputs !== undefined &&
+        timingSafeEqual(digestInputs(key, inputs), bytes.subarray(INPUTS_AT, INPUTS_AT + INPUTS))),
   };
 }
 
@@ -151,7 +192,11 @@ function methodCode(method: string): Buffer {
 
 function deriveKey(secret: string): Key {
   const derive = (purpose: string): Buffer => createHmac('sha256', secret).update(purpose).digest();
-  return { id: derive('tollgate key id')[0] ?? 0, secret: createSecretKey(derive('tollgate charge id v1')) };
+  return {
+    id: derive('tollgate key id')[0] ?? 0,
+    secret: createSecretKey(derive('tollgate charge id v1')),
+    inputs: createSecretKey(derive('tollgate price inputs v1')),
+  };
 }
 
 function mac(key: Key, bytes: Buffer): Buffer {

@@ -3,6 +3,7 @@
 import { parsePrice, type Price } from '../payment/money.ts';
 import type { Route } from '../routing/route.ts';
 import { findPlan, type SalesPlan, type Plans } from './plan.ts';
+import { highestSum } from './price.ts';
 
 const NOTHING: Price = { units: 0n, scale: 0 };
 
@@ -15,11 +16,12 @@ export function highestPriceBy(plans: Plans): (route: Route) => Price {
   };
 }
 
-/** The highest price of `plan` for a request of `route`. No part of a plan makes a request dearer than its route yet. */
-export function highestPriceOf(route: Route, _plan: SalesPlan): Price {
-  return ownPrice(route);
+/** The highest price of `plan` for a request of `route`. */
+export function highestPriceOf(route: Pick<Route, 'amount'>, { price }: Pick<SalesPlan, 'price'>): Price {
+  const own = ownPrice(route);
+  return price === undefined ? own : highestSum(price, own);
 }
 
-function ownPrice({ amount }: Route): Price {
+function ownPrice({ amount }: Pick<Route, 'amount'>): Price {
   return parsePrice(amount) ?? NOTHING;
 }

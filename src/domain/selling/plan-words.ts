@@ -3,6 +3,7 @@ import type { PlannedSale } from '../decide.ts';
 import { formatPrice } from '../payment/money.ts';
 import { highestPriceOf } from './highest-price.ts';
 import { isObserving, type SalesPlan } from './plan.ts';
+import { inputsOf, nameInput } from './price.ts';
 
 /** Says what decides about a request, in the order in which it is asked. */
 export function describeSale({ plan, route, isSpelled }: PlannedSale, nowMs: number): string {
@@ -14,7 +15,9 @@ export function describeSale({ plan, route, isSpelled }: PlannedSale, nowMs: num
 
 /** Says what a plan decides about the requests of its routes, in the order in which it is asked. */
 export function describePlan(plan: SalesPlan, nowMs: number): string {
-  return [...waysOf(plan, nowMs), 'a payment of the price of its route'].join(', then ');
+  const { price } = plan;
+  const asked = price === undefined ? '' : ` as it is changed by ${inputsOf(price).map(nameInput).join(', ')}`;
+  return [...waysOf(plan, nowMs), `a payment of the price of its route${asked}`].join(', then ');
 }
 
 /** Says what a plan gives away, in the order in which it is asked. */

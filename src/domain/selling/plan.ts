@@ -5,6 +5,7 @@ import type { ReceiverSettle } from '../payment/offer.ts';
 import { problem, type Problem } from '../problem.ts';
 import type { Route } from '../routing/route.ts';
 import type { PassTerms } from './pass.ts';
+import type { PlanPrice } from './price.ts';
 import type { WindowLength } from './window.ts';
 
 export type SalesPlan = {
@@ -25,6 +26,8 @@ export type SalesPlan = {
   readonly wallet: boolean;
   /** Whether browsers are given passes by seconds as a cookie. */
   readonly cookie: boolean;
+  /** What a request costs, by what it asks; undefined: what its route says. */
+  readonly price: PlanPrice | undefined;
 };
 
 /** A dry run: until then requests pass free, and are counted as if they were charged. Milliseconds since the epoch. */

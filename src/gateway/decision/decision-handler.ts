@@ -263,7 +263,7 @@ function admit(handling: Handling, deliberation: Deliberation, asked: AskedReque
   const { askSha256, dialect } = deliberation.asker;
   const name =
     verdict.kind === 'verify' && askSha256 !== null
-      ? `${askSha256} ${deliberation.method} ${deliberation.target} ${verdict.credential.version} ${verdict.credential.value}`
+      ? `${askSha256} ${deliberation.method} ${deliberation.target} ${verdict.credential.version} ${verdict.credential.value} ${verdict.inputs ?? ''}`
       : undefined;
   const running = name === undefined ? undefined : judging.get(name);
   if (running !== undefined) {

@@ -106,7 +106,8 @@ function write(
   logo = NO_LOGO,
 ): readonly Buffer[] {
   const { route } = offer;
-  const price = `${route.amount} ${route.currency}`;
+  const { amount } = offer;
+  const price = `${amount} ${route.currency}`;
   const host = html(cut(publicOrigin.slice(publicOrigin.indexOf('//') + 2), HOST));
   const owner = section.name === undefined ? host : html(section.name);
   const shown = ways.map((offered) => ({ offered, way: pageWay(offered, networks) }));
@@ -123,7 +124,7 @@ function write(
   const rest = [
     `${owner}</p>${isTest ? '<span class="tag">test network: no real money</span>' : ''}</header>`,
     `<main><div class="what"><p class="eyebrow" id="state">Payment required</p>${heading(offer, html(cut(path, SHOWN)))}`,
-    `<p class="price"><span class="amount">${html(route.amount)}</span> <span class="currency">${html(route.currency)}</span> <span class="per">for one request</span></p></div>`,
+    `<p class="price"><span class="amount">${html(amount)}</span> <span class="currency">${html(route.currency)}</span> <span class="per">for one request</span></p></div>`,
     '<section class="pay" id="pay" aria-label="Pay"><noscript><h2>Paying needs JavaScript</h2><p>Allow it here and load the page again, or let a program pay: see below.</p></noscript></section>',
     `<section class="offer"><h2>${ways.length === 1 ? 'How it is paid' : 'Ways to pay'}</h2><ul class="ways">${items.join('')}</ul></section>`,
     `<section class="more"><div class="steps"><h2>What happens to your money</h2><ol class="money">${moneyItems(offer, ways)}</ol></div>`,

@@ -2,6 +2,7 @@
 // payment goes on.
 import type { Charge } from '../../domain/payment/charge.ts';
 import { paymentStatus, type ClaimResult, type PaymentStatus } from '../../domain/payment/claim-policy.ts';
+import type { Quotes } from '../../domain/payment/quote.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { ResponseOutcome } from '../outcome.ts';
 import type { SeenPayments } from './seen-payments.ts';
@@ -15,6 +16,7 @@ import type { Resumer } from './resumer.ts';
 type KnownPaymentsDeps = {
   readonly ledger: Pick<Ledger, 'find' | 'now'>;
   readonly seenPayments: SeenPayments;
+  readonly quotes: Pick<Quotes, 'explain'>;
   readonly responses: PaymentResponses;
   readonly redeem: Redeemer;
   readonly takeOver: Resumer['takeOver'];
@@ -41,13 +43,21 @@ export type KnownPayments = {
 export function createKnownPayments({
   ledger,
   seenPayments,
+  quotes,
   responses,
   redeem,
   takeOver,
   repeats,
 }: KnownPaymentsDeps): KnownPayments {
+  /** What a charge was bound to says the whole of what was paid for: the target leaves out headers and the length. */
+  const asksForTheSame = ({ inputs }: Payment, { id }: Charge): boolean => {
+    if (inputs === undefined) return true;
+    const explained = quotes.explain(id);
+    return explained.kind !== 'quote' || explained.quote.isForInputs(inputs);
+  };
   const answerTaken: KnownPayments['answerTaken'] = async (payment, status, charge) => {
     if (charge === undefined) return responses.inUse(payment, charge);
+    if (!asksForTheSame(payment, charge)) return responses.alreadyUsed(payment, 'payment_already_used', charge);
     switch (status) {
       case 'in_use': {
         const joined = await repeats?.join(payment, charge);

@@ -14,7 +14,7 @@ import { joinChargeId, type Quote } from '../../domain/payment/quote.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import { sellPass, writePassInSale } from '../../domain/selling/pass.ts';
 import { priceMeant } from '../../domain/payment/pass-offers.ts';
-import { formatPrice, toAtomic } from '../../domain/payment/money.ts';
+import { formatPrice, toAtomic, type Price } from '../../domain/payment/money.ts';
 import type { RailOffer, Way } from '../../domain/payment/way.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
@@ -40,6 +40,8 @@ import { createSettler, type Settler } from './settler.ts';
 type PaymentRequest = {
   readonly route: Route;
   readonly offer: Offer | Problem;
+  /** Everything that the price depends on, as one text; undefined: it depends on nothing of the request. */
+  readonly inputs?: string | undefined;
   readonly caller: Caller;
   readonly credential: Credential;
 };
@@ -108,7 +110,7 @@ export function createPay(deps: PayDeps): PaymentHandler {
     isServed: (way) => options.services(way) !== undefined,
   });
   const repeats = deps.createRepeats?.({ recorder, rail, ledger, pause });
-  const known = createKnownPayments({ ledger, seenPayments, responses, redeem, takeOver, repeats });
+  const known = createKnownPayments({ ledger, seenPayments, quotes, responses, redeem, takeOver, repeats });
   const claimDeps = { rail, recorder, seenPayments, modes, quotes, clock, known, settler, lookFirst, options };
   const attemptDeps: AttemptDeps = {
     ...{ rail, recorder, responses, seenPayments, replays, known, clock, log },
@@ -118,7 +120,7 @@ export function createPay(deps: PayDeps): PaymentHandler {
       claimAndServe(claimDeps, payment, agreement, credential, mode),
   };
 
-  return async ({ route, offer, caller: { customerId }, credential }, facts) => {
+  return async ({ route, offer, inputs, caller: { customerId }, credential }, facts) => {
     const ways = 'code' in offer ? [] : offer.receiver.ways.map(({ way }) => way);
     const presented = rail.read(credential, ways);
     if (!('key' in presented)) {
@@ -129,7 +131,7 @@ export function createPay(deps: PayDeps): PaymentHandler {
     }
     facts.notePayer(presented.key.payer);
     const shown = whatIsShown(presented, facts, route.id);
-    const payment: Payment = { route, offer, presented, facts, shown, customerId, owner: leases.newOwner() };
+    const payment: Payment = { route, offer, inputs, presented, facts, shown, customerId, owner: leases.newOwner() };
     try {
       return await attempt(attemptDeps, payment, credential);
     } catch (error) {
@@ -367,8 +369,8 @@ export function agreementOf(
   const agreeOn = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
     offer,
     quote,
-    price: offer === current ? writtenPrice(current) : formatPrice(offer.price),
-    request: writtenPrice(sold),
+    price: offer.amount,
+    request: sold.amount,
     terms: {
       way,
       amount,
@@ -382,20 +384,22 @@ export function agreementOf(
     const { id, method, pattern } = current.route;
     if (quote.routeId !== id) return { differs: `it was made for another route than ${method} ${pattern}` };
     if (!quote.isFor(facts.method)) return { differs: `it was made for another method than ${facts.method}` };
+    if (!quote.isForInputs(current.inputs))
+      return { differs: 'it was made for a request that asks for something else' };
     const isPrice = quote.isPriceOf(current);
     const quoted = isPrice ? offered?.amount : toAtomic(quote.price, way.decimals);
     // Terms that no longer exist make a quote void: the route is paid at what it costs now.
     if (quote.hasTermsOf(current) && quoted !== undefined && current.receiver.currencies.includes(quote.currency))
-      return agreeOn(isPrice ? current : { ...current, price: quote.price }, quoted, quote);
+      return agreeOn(isPrice ? current : repriced(current, quote.price), quoted, quote);
   }
   return offered === undefined
     ? { reason: 'way_mismatch', expected: `a price of at most ${way.decimals} decimals on ${way.network}` }
     : agreeOn(current, offered.amount, undefined);
 }
 
-/** The price of an offer as its owner wrote it. */
-function writtenPrice({ route, pass }: Offer): string {
-  return pass === undefined ? route.amount : pass.terms.amount;
+/** The offer at the price that was quoted. Its quotes are its own. */
+function repriced({ shared: _shared, ...current }: Offer, price: Price): Offer {
+  return { ...current, price, amount: formatPrice(price) };
 }
 
 function makeClaim(

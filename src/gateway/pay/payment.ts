@@ -12,6 +12,8 @@ export type Payment = {
   readonly route: Route;
   /** Current price of the route, or why it cannot be paid now; what was paid for before is served all the same. */
   readonly offer: Offer | Problem;
+  /** Everything that the price depends on, as one text; undefined: it depends on nothing of the request. */
+  readonly inputs: string | undefined;
   readonly presented: PresentedPayment;
   readonly facts: RequestFacts;
   /** Facts that the ledger compares if a request presents a payment again. */

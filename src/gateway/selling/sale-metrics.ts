@@ -4,6 +4,7 @@ import type { Offer } from '../../domain/payment/offer.ts';
 import type { SaleCount } from '../../domain/totals/sale-counts.ts';
 import { addDecimals, type Decimal } from '../../host/decimal.ts';
 import type { Metrics } from '../../host/metrics.ts';
+import type { PriceFailure } from './pricing/price-service.ts';
 
 export type SaleMetrics = {
   /** Counts what a request would have cost that passed in a dry run. */
@@ -17,6 +18,8 @@ export type SaleMetrics = {
   readonly asked: (routeId: string, isKnown: boolean) => void;
   /** Counts a free request that would have been charged for. */
   readonly free: (plan: string) => void;
+  /** Counts how an attempt to learn a price from a price service ended, and its seconds. */
+  readonly priceService: (result: 'priced' | PriceFailure, seconds: number) => void;
 };
 
 export type CustomerResult = 'known' | 'unknown' | 'expired' | 'quota' | 'unavailable';
@@ -49,6 +52,11 @@ export function createSaleMetrics(
     'result',
   ]);
   const free = metrics.counter('free_requests_total', 'Requests that passed as free ones.', ['plan']);
+  const services = metrics.duration(
+    'price_service_duration_seconds',
+    'Questions to price services of plans, from the question to the price or to why there is none.',
+    ['result'],
+  );
   return {
     customer: (entry, result, name) => {
       customers(entry, result)(1);
@@ -57,6 +65,7 @@ export function createSaleMetrics(
       if (name !== undefined) count({ kind: 'customer', detail: name, ...counted });
     },
     asked: (routeId, isKnown) => asked(routeLabel(routeId), isKnown ? 'known' : 'unknown')(1),
+    priceService: (result, seconds) => services(result)(seconds),
     free: (plan) => free(plan)(1),
     wouldCharge: ({ route, price }, plan) => {
       const { units, scale } = price;

@@ -9,9 +9,11 @@ import {
   type PlannedSale,
 } from '../../domain/decide.ts';
 import type { IncomingMessage } from 'node:http';
-import type { Offer } from '../../domain/payment/offer.ts';
-import type { Problem } from '../../domain/problem.ts';
+import { problem } from '../../domain/problem.ts';
 import type { SalesPlan, Plans } from '../../domain/selling/plan.ts';
+import type { PricedSale } from './pricing/priced-sale.ts';
+import type { PriceSale } from './pricing/pricing.ts';
+import { whenKnown } from './when-known.ts';
 import {
   NEXT,
   type JudgedRuling,
@@ -33,21 +35,29 @@ export type PlanWays = {
 export type SellingDeps = {
   readonly plans: Plans;
   readonly rules: Pick<Rules<IncomingMessage>, 'policy' | 'caller'>;
-  /** Price of a request in the terms of its receiver, or why it has none. */
-  readonly offerFor: (sale: PlannedSale, request: PlannedRequest) => Offer | Problem;
+  readonly price: PriceSale;
   readonly waysOf: (plan: SalesPlan) => PlanWays;
 };
 
-export function createSelling({ plans, rules, offerFor, waysOf }: SellingDeps): Sell {
-  const pay: WayToPass = ({ sale, request }) => {
+/** Stands for a price that is not made: most requests that carry no payment are not asked for one here. */
+const UNPRICED = problem('price_unavailable', 'What this request costs was not asked.');
+
+export function createSelling({ plans, rules, price, waysOf }: SellingDeps): Sell {
+  const pay: WayToPass = ({ sale, request, priced }) => {
     const { route, plan } = sale;
-    const offer = offerFor(sale, request);
-    const verdict = decidePayment(rules, { route, offer, plan }, request.req);
-    return verdict.kind === 'verify' || isRefusedFor(verdict, offer) ? judged(verdict) : NEXT;
+    const verdict = decidePayment(rules, { route, offer: UNPRICED, plan }, request.req);
+    if (verdict.kind !== 'verify') return isRefusedFor(verdict) ? judged(verdict) : NEXT;
+    const judge = ({ offer, inputs, isRefused }: PricedSale): JudgedRuling =>
+      isRefused === true && 'code' in offer
+        ? judged({ kind: 'refuse', problem: offer, route })
+        : judged({ ...verdict, offer, inputs });
+    return whenKnown(priced(verdict.credential), judge);
   };
-  const demand: Demand = (sale, request, because) => {
+  const demand: Demand = ({ sale, request, priced }, because) => {
     const { route, plan } = sale;
-    return judged(decidePayment(rules, { route, offer: offerFor(sale, request), plan, because }, request.req));
+    return whenKnown(priced(), ({ offer }) =>
+      judged(decidePayment(rules, { route, offer, plan, because }, request.req)),
+    );
   };
   const open = new Map(
     [...plans.byId.values()].map((plan) => {
@@ -55,33 +65,48 @@ export function createSelling({ plans, rules, offerFor, waysOf }: SellingDeps): 
       return [plan.id, [...beforePayment, pay, ...afterPayment]];
     }),
   );
-  return (sale, request) => ask((sale.isSpelled && open.get(sale.plan.id)) || [pay], { sale, request, demand });
+  return (sale, request) => {
+    const ways = (sale.isSpelled && open.get(sale.plan.id)) || [pay];
+    return ask(ways, { sale, request, demand, priced: pricedOnce(price, sale, request) });
+  };
+}
+
+/** Prices a request at most once, and once more with what it pays with: the quote may know the price. */
+function pricedOnce(price: PriceSale, sale: PlannedSale, request: PlannedRequest): AskedSale['priced'] {
+  let known: PricedSale | Promise<PricedSale> | undefined;
+  return (credential) => {
+    if (credential !== undefined && known === undefined) return price(sale, request, credential);
+    return (known ??= price(sale, request));
+  };
 }
 
 /** Makes the 402 of a request. */
-type Demand = (sale: PlannedSale, request: PlannedRequest, because?: DemandReason) => JudgedRuling;
-type Asking = Pick<AskedSale, 'sale' | 'request'> & { readonly demand: Demand };
+type Demand = (
+  asked: Pick<AskedSale, 'sale' | 'request' | 'priced'>,
+  because?: DemandReason,
+) => JudgedRuling | Promise<JudgedRuling>;
+type Asking = Pick<AskedSale, 'sale' | 'request' | 'priced'> & { readonly demand: Demand };
 
 /** Asks `ways`, the first of them first; after the last one comes the 402. */
 function ask(ways: readonly WayToPass[], asking: Asking, before?: DemandReason): Ruling | Promise<Ruling> {
-  const { sale, request } = asking;
+  const { sale, request, priced } = asking;
   let because = before;
   for (const [index, way] of ways.entries()) {
     const said = because;
     const rest = (reason?: DemandReason): Ruling | Promise<Ruling> =>
       ask(ways.slice(index + 1), asking, said ?? reason);
-    const demand = (reason?: DemandReason): JudgedRuling => asking.demand(sale, request, said ?? reason);
-    const taken = way({ sale, request, because, rest, demand });
+    const demand: AskedSale['demand'] = (reason) => asking.demand(asking, said ?? reason);
+    const taken = way({ sale, request, priced, because, rest, demand });
     if (taken instanceof Promise) return taken.then((each) => (each.kind === 'next' ? rest(each.because) : each));
     if (taken.kind !== 'next') return taken;
     because ??= taken.because;
   }
-  return asking.demand(sale, request, because);
+  return asking.demand(asking, because);
 }
 
 /** Whether a refusal is about the caller, and not about the price. */
-function isRefusedFor(verdict: PaywallVerdict, offer: Offer | Problem): boolean {
-  return verdict.kind === 'refuse' && verdict.problem !== offer;
+function isRefusedFor(verdict: PaywallVerdict): boolean {
+  return verdict.kind === 'refuse' && verdict.problem !== UNPRICED;
 }
 
 function judged(verdict: PaywallVerdict): JudgedRuling {

@@ -2,8 +2,9 @@
 // before, a payment, a free request; last comes the 402. They stand in this order in selling.ts. The first that holds
 // decides, and what comes after it is neither read nor counted. Types only.
 import type { IncomingMessage } from 'node:http';
-import type { DemandReason, PaywallVerdict, Permit, PlannedSale } from '../../domain/decide.ts';
+import type { Credential, DemandReason, PaywallVerdict, Permit, PlannedSale } from '../../domain/decide.ts';
 import type { GrantedOutcome, RequestFacts } from '../outcome.ts';
+import type { PricedSale } from './pricing/priced-sale.ts';
 
 /** A request of a route with a plan, as the ways to pass see it. */
 export type PlannedRequest = RequestFacts & { readonly req: IncomingMessage };
@@ -24,12 +25,14 @@ export type WayToPass = (asked: AskedSale) => Ruling | NotPassed | Promise<Rulin
 export type AskedSale = {
   readonly sale: PlannedSale;
   readonly request: PlannedRequest;
+  /** What the request costs, found out when it is asked for; `credential`: what it pays with. */
+  readonly priced: (credential?: Credential) => PricedSale | Promise<PricedSale>;
   /** Reason for a 402 that an earlier way gave. */
   readonly because: DemandReason | undefined;
   /** Asks the ways that come after this one, for a way that knows only later that it does not hold. */
   readonly rest: (because?: DemandReason) => Ruling | Promise<Ruling>;
   /** The 402, for a way that has to end the request. */
-  readonly demand: (because?: DemandReason) => JudgedRuling;
+  readonly demand: (because?: DemandReason) => JudgedRuling | Promise<JudgedRuling>;
 };
 
 /** Sells requests of routes with a plan: the one call of the journey. */

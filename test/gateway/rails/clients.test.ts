@@ -31,6 +31,7 @@ beforeAll(async () => {
     ways: [{ way: terms.way, networkName: 'base-sepolia', amount: terms.amount }],
     description: terms.description,
     price: { units: 1n, scale: 1 },
+    amount: '0.1',
     termsHash: Buffer.alloc(8),
     route: route('GET /report', { description: 'Bericht — café 日本', source: 'config' }),
   };

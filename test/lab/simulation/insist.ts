@@ -195,6 +195,7 @@ const OFFER: Offer = {
   route: route('* /r 0.10', { id: '11111111-1111-4111-8111-111111111111' }),
   receiver: RECEIVER,
   price: { units: 10n, scale: 2 },
+  amount: '0.10',
   ways: [{ way: WAY, networkName: NETWORK, amount: PRICE }],
   description: 'model',
   termsHash: Buffer.alloc(8),

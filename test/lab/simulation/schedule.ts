@@ -108,6 +108,7 @@ const OFFER: Offer = {
   route: ROUTE,
   receiver: RECEIVER,
   price: { units: 10n, scale: 2 },
+  amount: '0.10',
   ways: [{ way: WAY, networkName: NETWORK, amount: PRICE }],
   description: 'model',
   termsHash: Buffer.alloc(8),

@@ -57,13 +57,9 @@ export function createAsk(
         metrics.customer(id, isRefused ? 'unknown' : 'known');
         metrics.asked(sale.route.id, !isRefused);
         if (!isRefused) return { kind: 'stream', headers: [] };
-        const refusedAnswer = (): GrantedVerdict => ({
-          kind: 'replace',
-          response: answer(asked.demand('customer_unknown'), request),
-        });
         // A body can be sent once.
-        if (hasBody(request.req) || request.req.headers.upgrade !== undefined) return refusedAnswer();
-        const ruling = asked.rest('customer_unknown');
+        const isSpent = hasBody(request.req) || request.req.headers.upgrade !== undefined;
+        const ruling = isSpent ? asked.demand('customer_unknown') : asked.rest('customer_unknown');
         const go = (ruled: Ruling): GrantedVerdict =>
           ruled.kind === 'granted'
             ? { kind: 'again', permit: ruled.permit, granted: ruled.granted }
