@@ -88,12 +88,15 @@ function decide(r)
     env["tollgate_method"] = asked.method
     env["tollgate_target"] = asked.target
     env["tollgate_id"] = asked.id
-    if headers["tollgate-charge-id"] then env["tollgate_charge"] = headers["tollgate-charge-id"] end
+    if headers["tollgate-charge-id"] then
+      env["tollgate_charge"] = headers["tollgate-charge-id"]
+      -- Apache gives a 502 to the first request of a connection alone. A later one it drops without a word, and unreported. So a 402
+      -- and what was paid for each end their connection, and the request that pays comes on one of its own.
+      env["nokeepalive"] = "1"
+    end
     return apache2.OK
   end
   if status ~= 204 and status < 400 then return refuse(r, 503, "") end
-  -- Apache gives a 502 to the first request of a connection alone; a later one it drops without a word, and unreported. So the request
-  -- that pays comes on a connection of its own.
   if status == 402 then env["nokeepalive"] = "1" end
   answer(r, status, headers, body)
   return apache2.DONE

@@ -83,14 +83,13 @@ core.register_action("tollgate", { "http-req" }, function(txn)
   txn:done(txn:reply({ status = 503, headers = { ["cache-control"] = { "no-store" } }, body = "" }))
 end, 0)
 
--- The API gave no answer to a request that was paid for. HAProxy cannot wait here, so the report goes out beside its own answer.
-core.register_fetches("tollgate_failed", function(txn)
+-- The API gave no answer to a request that was paid for: what Tollgate says to the report becomes the answer.
+core.register_action("tollgate_failed", { "http-res" }, function(txn)
   local report = question(txn)
   report["tollgate-charge-id"] = { txn:get_var("txn.tg_charge") }
   report["tollgate-request-id"] = { txn:get_var("txn.tg_id") }
   report["tollgate-secret"] = { SECRET }
-  core.register_task(function()
-    core.httpclient():get({ url = URL .. "failed", headers = report, timeout = TIMEOUT_MS })
-  end)
-  return "told"
-end)
+  local got = core.httpclient():get({ url = URL .. "failed", headers = report, timeout = TIMEOUT_MS })
+  if (got.status or 0) < 400 or not got.headers["content-type"] then return end
+  txn:done(txn:reply({ status = got.status, reason = got.reason, headers = copy(got.headers), body = got.body }))
+end, 0)

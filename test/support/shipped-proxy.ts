@@ -99,7 +99,7 @@ export async function startShippedProxy(
   folder: string,
   { upstream, decision, secret, edit = (text) => text }: Places,
 ): Promise<RunningProxy> {
-  const port = await freePort();
+  const [port, self] = [await freePort(), await freePort()];
   mkdirSync(folder, { recursive: true });
   for (const file of program.files) {
     mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
@@ -107,6 +107,7 @@ export async function startShippedProxy(
       .replaceAll('127.0.0.1:3000', `127.0.0.1:${upstream}`)
       .replaceAll('127.0.0.1:8404', `127.0.0.1:${decision}`)
       .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
+      .replaceAll('127.0.0.1:8407', `127.0.0.1:${self}`)
       .replaceAll('http://:8080', `http://:${port}`)
       .replaceAll('change-me-change-me', secret)
       .replaceAll('/etc/apache2/tollgate', folder)
