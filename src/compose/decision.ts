@@ -4,6 +4,7 @@ import type { Config, DecisionConfig } from '../config/config.ts';
 import { decisionName } from '../config/front.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
+import { clientAddress } from '../gateway/client-group.ts';
 import { createDecisionHandler, type DecisionHandler } from '../gateway/decision/decision-handler.ts';
 import { createDecisionMetrics, type DecisionMetrics } from '../gateway/decision/decision-metrics.ts';
 import { rulesOf } from '../gateway/decision/dialect-rules.ts';
@@ -12,6 +13,7 @@ import { createCompiler, readsAlike } from '../gateway/routes/snapshot-compiler.
 import { createCurrent, type CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import type { Rails } from '../gateway/rails/rails.ts';
 import type { Telemetry } from '../gateway/telemetry.ts';
+import type { Tracing } from '../gateway/tracing/tracing.ts';
 import { createTrust } from '../gateway/trust.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
@@ -36,6 +38,8 @@ export type DecisionsPart = {
 type DecisionsDeps = {
   readonly current: CurrentSnapshot;
   readonly telemetry: Telemetry;
+  /** Tracing, if requests are traced. */
+  readonly tracing: Tracing | undefined;
   readonly metrics: Metrics;
   /** Takes payments; undefined if nothing could write them down. */
   readonly payments: Pick<Payments, 'payFor' | 'takeReportFor'> | undefined;
@@ -97,7 +101,7 @@ function assemble(
   discovery: Discovery | undefined,
   deps: AssemblyDeps,
 ): Assembly {
-  const { telemetry, payments, log, clock, random, decisionMetrics, routes } = deps;
+  const { telemetry, tracing, payments, log, clock, random, decisionMetrics, routes } = deps;
   const { front, secret, secretHeader, trustedPeers, pass, pathPrefix } = section;
   const trusts = createTrust(trustedPeers);
   const createRepeats = createRepeatedQuestions(decisionMetrics);
@@ -124,6 +128,12 @@ function assemble(
     routes: servedRoutes({ sync: config.sync, front, selling: config.selling }, routes),
     takeReport: payments?.takeReportFor(config),
     telemetry,
+    tracing: tracing?.requests({
+      methods: judging.target.methods,
+      clientOf: (req) => clientAddress(req, trusts),
+    }),
+    // Proxies hand on what their clients say: who asks is believed no more than at the proxy of this program.
+    trustsFlag: createTrust(config.proxy?.trustedProxies ?? []),
     metrics: decisionMetrics,
     writeBatch: createWriteBatch(),
     schedule: systemSchedule,

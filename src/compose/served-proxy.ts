@@ -112,7 +112,11 @@ export async function serveFront(
     config.proxy && startProxy(config, config.proxy, listed, { ...common, tracing, payFor, published, aroundPage });
   // The module is loaded only in a process that needs it.
   const decisions =
-    config.decision && (await import('./decision.ts')).startDecisions(config, listed, { ...common, metrics, payments });
+    config.decision &&
+    (await import('./decision.ts')).startDecisions(config, listed, {
+      ...{ ...common, tracing, metrics },
+      payments: payments && { payFor: tracePaying(payments.payFor, tracing), takeReportFor: payments.takeReportFor },
+    });
   return {
     front: {
       listeners: [
@@ -144,7 +148,8 @@ export async function serveFront(
 
 /** Traces what is paid through `payFor`. */
 function tracePaying(payFor: Payments['payFor'], tracing: Tracing | undefined): Payments['payFor'] {
-  return tracing === undefined ? payFor : (config) => (answers) => tracing.pay(payFor(config)(answers));
+  if (tracing === undefined) return payFor;
+  return (config, decision) => (answers) => tracing.pay(payFor(config, decision)(answers));
 }
 
 /** Traces ledger and rail, whatever else stands around them. */

@@ -1,7 +1,15 @@
 // Traces of real requests, as a collector gets them: processes as people start them, a real chain and facilitator. Spans of
 // a free, an unpaid and a paid request, of a sidecar with workers whose ledger is a registry's, what goes upstream, what
 // never leaves the house, and a collector that is away while requests go on.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  ask as question,
+  questionOf,
+  SECRET as ASKER_SECRET,
+  send,
+  type AskedQuestion,
+  type Decided,
+} from '../support/asker.ts';
 import { startCollector, type Collector, type SeenSpan } from '../support/collector.ts';
 import { PAY_TO, startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
@@ -28,7 +36,12 @@ beforeAll(async () => {
   paid = await startPaidTollgate({
     routes: ['* /paid/* 0.10', 'POST /first 0.10 upfront'],
     registry: `store: sqlite:data/tollgate.db, api_keys: [{ name: a, key: ${KEY}, scopes: [sdk, ledger] }]`,
-    more: `charges: { secrets: [${SECRET}] }\n${otlp()}`,
+    more: [
+      `charges: { secrets: [${SECRET}] }`,
+      `decision: [{ listen: 127.0.0.1:0, secret: ${ASKER_SECRET}, dialect: caddy }, { listen: 127.0.0.1:0, secret: ${ASKER_SECRET}, dialect: nginx }]`,
+      otlp(),
+    ].join('\n'),
+    listeners: ['decision', 'decision[1]'],
     handle: (req, res) => {
       req.resume();
       const [path = ''] = (req.url ?? '').split('?', 1);
@@ -143,6 +156,124 @@ test('behaviour: a paid request shows verify, claim and settle, its charge and i
   for (const { headers } of paid.facilitator.calls) expect(headers['traceparent']).toBeUndefined();
 });
 
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const asks = (asked: AskedQuestion, dialect: 'caddy' | 'nginx' = 'caddy'): Promise<Decided> =>
+  question(paid.tollgate().port(dialect === 'caddy' ? 'decision' : 'decision[1]'), dialect, asked);
+const credentialFor = async (target: string): Promise<string> => {
+  const credential = await paid.sign(await paid.quote(target));
+  credentials.push(credential);
+  return credential;
+};
+const answered = (path: string, status: bigint) => (span: SeenSpan) =>
+  server(path)(span) && span.attributes['http.response.status_code'] === status;
+
+// Side by side: each waits for a batch.
+describe.concurrent('questions of a proxy', () => {
+  test('behaviour: a question is a SERVER span of the request that it asks about, in the trace that it names', async () => {
+    const target = `/free/question?q=${QUERY}`;
+    const traceparent = `00-${TRACE}-${PARENT}-01`;
+    const headers = { traceparent, tracestate: 'vendor=1', 'user-agent': 'a-client/2' };
+    const allowed = await asks({ method: 'POST', target, requestId: 'q-1', headers });
+    expect(allowed.allows).toBe(true);
+    // The proxy forwards by itself: it hands on what it got.
+    expect(allowed.names.map((name) => name.toLowerCase())).not.toContain('traceparent');
+    // A trace begins here where the proxy names none.
+    expect((await asks({ target: '/free/begun', requestId: 'q-2' })).allows).toBe(true);
+    const span = await collector.span(server('/free/question'));
+    expect(span).toMatchObject({ name: 'POST', traceId: TRACE, parentSpanId: PARENT, hasRemoteParent: true });
+    expect(span).toMatchObject({ kind: 'server', isError: false });
+    expect(span.attributes).toEqual({
+      'http.request.method': 'POST',
+      'url.path': '/free/question',
+      'url.scheme': 'https',
+      'server.address': 'api.example',
+      'server.port': 443n,
+      'client.address': '203.0.113.9',
+      'network.protocol.version': '1.1',
+      'user_agent.original': 'a-client/2',
+      'http.response.status_code': 200n,
+      'tollgate.outcome': 'free',
+      'tollgate.dialect': 'caddy',
+      'tollgate.decision': 'allow',
+      'tollgate.overhead_ms': expect.any(Number),
+    });
+    const line = await paid.tollgate().line(({ msg, path }) => msg === 'request' && path === '/free/question');
+    expect(line['trace_id']).toBe(TRACE);
+    const begun = await collector.span(server('/free/begun'));
+    expect([begun.parentSpanId, begun.hasRemoteParent]).toEqual([undefined, false]);
+    expect(childrenOf(begun)).toEqual([]);
+  });
+
+  test('behaviour: a question that pays shows verify, claim and settle once, also if it is asked twice, and its report is one of the charge', async () => {
+    const target = '/paid/asked';
+    expect((await asks({ target, requestId: 'q-3' }, 'nginx')).status).toBe(402);
+    const headers = { 'payment-signature': await credentialFor(target), 'x-customer-id': CUSTOMER };
+    const both = await Promise.all([0, 1].map(() => asks({ target, requestId: 'q-4', headers })));
+    expect(both.map(({ allows }) => allows)).toEqual([true, true]);
+    const chargeId = both[0]?.header('tollgate-charge-id') ?? '';
+    const told = await until('it is delivered', async () => {
+      const report = { target, path: '/failed', headers: { 'tollgate-charge-id': chargeId } };
+      const decided = await asks(report);
+      return decided.body.includes('upstream_failed') && decided;
+    });
+    expect(told.raw).toBe(502);
+    const isMine = ({ kind, attributes }: SeenSpan): boolean =>
+      kind === 'server' && attributes['tollgate.charge_id'] === chargeId && attributes['tollgate.decision'] === 'allow';
+    const spans = await until('both questions', async () => {
+      const found = collector.spans.filter(isMine);
+      return found.length === 2 && found;
+    });
+    for (const span of spans)
+      expect(span.attributes).toMatchObject({
+        ...{
+          'tollgate.outcome': 'paid',
+          'tollgate.amount': '0.10',
+          'tollgate.currency': 'USD',
+          'http.route': '/paid/*',
+        },
+      });
+    const calls = await until('their calls', async () => {
+      const found = spans.flatMap(childrenOf);
+      return found.length >= 3 && found;
+    });
+    expect(namesOf(calls)).toEqual(['POST settle', 'POST verify', 'claim']);
+    expect(new Set(calls.map(({ parentSpanId }) => parentSpanId)).size).toBe(1);
+    const payer = spans.find(({ spanId }) => spanId === calls[0]?.parentSpanId);
+    expect(payer?.attributes['tollgate.network']).toBe('eip155:84532');
+
+    const demand = await collector.span(
+      (span) => answered(target, 402n)(span) && span.attributes['tollgate.dialect'] === 'nginx',
+    );
+    expect(demand).toMatchObject({ name: 'GET /paid/*', isError: false });
+    expect(demand.attributes).toMatchObject({
+      ...{ 'tollgate.decision': 'pay', 'tollgate.reason': 'payment_required' },
+    });
+    const report = await collector.span(
+      ({ attributes }) =>
+        attributes['tollgate.decision'] === 'report' && attributes['tollgate.reason'] === 'upstream_failed',
+    );
+    expect(report).toMatchObject({ name: 'GET /paid/*', kind: 'server', isError: true });
+    expect(report.attributes).toMatchObject({ 'tollgate.charge_id': chargeId, 'error.type': 'upstream_failed' });
+  });
+
+  test('refuses: a span for a peer that may not ask; a question that cannot be read has one without a path', async () => {
+    const untrusted = {
+      traceparent: `00-${TRACE.replace('4b', 'aa')}-${PARENT}-01`,
+      'tollgate-secret': 'not the secret',
+    };
+    expect((await asks({ target: '/free/untrusted', headers: untrusted })).raw).toBe(403);
+    const double = questionOf('caddy', { target: '/free/double' }).replace(
+      '\r\n\r\n',
+      '\r\nX-Forwarded-Uri: /b\r\n\r\n',
+    );
+    expect((await send(paid.tollgate().port('decision'), double)).status).toBe(400);
+    const malformed = await collector.span(({ attributes }) => attributes['tollgate.reason'] === 'question_malformed');
+    expect(malformed).toMatchObject({ name: 'GET', kind: 'server', isError: false });
+    expect(malformed.attributes).not.toHaveProperty('url.path');
+    expect(collector.spans.filter(({ traceId }) => traceId.startsWith('aa'))).toEqual([]);
+  });
+});
+
 test('behaviour: an answer of 5xx is an error on both spans, and a settlement that nobody answered is looked up on the chain', async () => {
   expect((await payFor(paid.url(''), '/first', 'POST')).status).toBe(200);
   expect((await fetch(paid.url('/free/fails'))).status).toBe(500);
@@ -180,11 +311,15 @@ test('behaviour: the flag of a trusted caller decides, everything else goes upst
     [
       `proxy: { listen: 127.0.0.1:0, upstream: ${paid.upstream.url}, trusted_proxies: [127.0.0.1], timeouts: { drain_delay: 0s } }`,
       'registry: { listen: 127.0.0.1:0, store: "sqlite:trusting/tollgate.db" }',
+      'decision: { listen: 127.0.0.1:0, dialect: caddy }',
       'admin: { listen: 127.0.0.1:0 }',
       otlp().replace('sample: 1', 'sample: 0'),
     ].join('\n'),
   );
-  const tollgate = await startProcess({ args: ['serve', '-c', trusting], listeners: ['proxy', 'admin'] });
+  const tollgate = await startProcess({
+    args: ['serve', '-c', trusting],
+    listeners: ['proxy', 'admin', 'decision'],
+  });
   others.push(tollgate);
   const ask = async (path: string, headers: Record<string, string>): Promise<Record<string, unknown>> => {
     await (await fetch(tollgate.url('proxy') + path, { headers })).arrayBuffer();
@@ -203,6 +338,13 @@ test('behaviour: the flag of a trusted caller decides, everything else goes upst
     ...{ traceparent: unflagged, tracestate: 'vendor=2' },
   });
   expect(await ask('/trusted/none', {})).not.toHaveProperty('traceparent');
+  // A question is traced as a request of the proxy is.
+  for (const flag of ['00', '01']) {
+    const headers = { traceparent: `00-${traceId}-${PARENT}-${flag}`, 'tollgate-secret': undefined };
+    expect((await question(tollgate.port('decision'), 'caddy', { target: `/asked/${flag}`, headers })).allows).toBe(
+      true,
+    );
+  }
   tollgate.signal('SIGTERM');
   expect(await tollgate.exited).toBe(0);
   const spans = collector.spans.filter(({ attributes }) => String(attributes['url.path']).startsWith('/trusted'));
@@ -213,6 +355,9 @@ test('behaviour: the flag of a trusted caller decides, everything else goes upst
     ...{ 'client.address': '203.0.113.9', 'url.scheme': 'https' },
     ...{ 'server.address': 'api.example.com', 'server.port': 443n },
   });
+  const asked = collector.spans.filter(({ attributes }) => String(attributes['url.path']).startsWith('/asked/'));
+  expect(asked.map(({ attributes }) => attributes['url.path'])).toEqual(['/asked/01']);
+  expect(asked[0]).toMatchObject({ traceId, parentSpanId: PARENT });
   expect(flagged['traceparent']).toMatch(new RegExp(`^00-${traceId}-(?!${PARENT})[0-9a-f]{16}-01$`));
   expect(flagged['tracestate']).toBe('vendor=1');
 });
@@ -225,11 +370,12 @@ test('behaviour: workers of a sidecar trace what they serve, and the calls of a 
     `charges: { secrets: [${SECRET}] }`,
     `receivers: [{ id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", facilitators: [${paid.facilitator.url}], rpc_url: ${paid.chain.rpcUrl} }]`,
     'workers: 2',
+    `decision: { listen: 127.0.0.1:0, secret: ${ASKER_SECRET}, dialect: caddy }`,
     otlp(', service_name: a-sidecar'),
   ].join('\n');
   const sidecar = await startProcess({
     args: ['serve', '-c', files.write('sidecar.yaml', text)],
-    listeners: ['proxy', 'admin'],
+    listeners: ['proxy', 'admin', 'decision'],
   });
   others.push(sidecar);
   await until('routes are there', async () => {
@@ -241,6 +387,16 @@ test('behaviour: workers of a sidecar trace what they serve, and the calls of a 
   await until('its charge is delivered', async () =>
     (await paid.charges()).some(({ status }) => status === 'delivered'),
   );
+  const target = '/paid/told-elsewhere';
+  const payment = { 'payment-signature': await credentialFor(target) };
+  const decision = sidecar.port('decision');
+  const allowed = await question(decision, 'caddy', { target, requestId: 'q-5', headers: payment });
+  expect(allowed.allows).toBe(true);
+  const about = { 'tollgate-charge-id': allowed.header('tollgate-charge-id') };
+  await until('the report is taken', async () => {
+    const { body } = await question(decision, 'caddy', { target, path: '/failed', headers: about });
+    return body.includes('upstream_failed');
+  });
   sidecar.signal('SIGTERM');
   expect(await sidecar.exited).toBe(0);
   expect(collector.resource()['service.name']).toBe('a-sidecar');
@@ -257,6 +413,13 @@ test('behaviour: workers of a sidecar trace what they serve, and the calls of a 
   expect(namesOf(childrenOf(span))).toEqual(
     expect.arrayContaining(['GET upstream', 'PATCH ledger', 'POST settle', 'POST verify', 'claim']),
   );
+  const report = await collector.span(
+    ({ attributes }) =>
+      attributes['tollgate.decision'] === 'report' &&
+      attributes['tollgate.reason'] === 'upstream_failed' &&
+      attributes['tollgate.charge_id'] === about['tollgate-charge-id'],
+  );
+  expect(namesOf(childrenOf(report))).toContain('PATCH ledger');
 });
 
 test('behaviour: requests do not wait for a collector that is away, slow or busy, and what it misses is counted', async () => {

@@ -9,11 +9,14 @@ import { leavesBodyUnread } from '../client-response.ts';
 import type { ReleasePlace } from '../client-semaphores.ts';
 import { hasBody } from '../headers.ts';
 import type { RequestRecord } from '../telemetry.ts';
+import type { TracedRequest } from '../tracing/request-span.ts';
 
-export class AskedRequest implements ResponseWatcher {
+export class AskedRequest implements ResponseWatcher, TracedRequest {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly record: RequestRecord;
+  /** Scheme and authority that the client of the proxy used, if the question is traced; empty until it was read. */
+  publicOrigin = '';
   /** Gives the place of its client back, if it holds one. */
   release: ReleasePlace | undefined;
   /** Ends the watch over its time. */

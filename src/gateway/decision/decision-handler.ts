@@ -22,6 +22,7 @@ import type { End, Outcome, ResponseOutcome } from '../outcome.ts';
 import type { Paywall } from '../paywall.ts';
 import type { Ruling, Sell } from '../selling/way-to-pass.ts';
 import { noteAnswer, notePrice, startRecord, type Telemetry } from '../telemetry.ts';
+import type { RequestTracing } from '../tracing/tracing.ts';
 import { allowResponse, denialForm, type AllowFacts, type AllowSettings } from './answer-form.ts';
 import { AskedRequest } from './asked-request.ts';
 import type { DecisionMetrics } from './decision-metrics.ts';
@@ -58,6 +59,10 @@ export type DecisionDeps = {
   readonly paywall: Paywall;
   readonly takeReport: TakeReport | undefined;
   readonly telemetry: Telemetry;
+  /** Set if requests are traced. */
+  readonly tracing: RequestTracing | undefined;
+  /** Whether the flag of a peer decides whether its request is traced. */
+  readonly trustsFlag: (address: string | undefined) => boolean;
   readonly metrics: DecisionMetrics;
   readonly writeBatch: WriteBatch;
   readonly clock: Clock;
@@ -131,7 +136,9 @@ function journey(handling: Handling, asked: AskedRequest): void {
   record.client = clientGroup(req, options.peers.trusts);
   const { headers, rawHeaders } = req;
   const named = headers[rules.requestId];
-  const trace = handling.readTrace(named ?? headers['x-request-id'], headers.traceparent, headers.tracestate);
+  const given = handling.readTrace(named ?? headers['x-request-id'], headers.traceparent, headers.tracestate);
+  // The proxy forwards by itself: it is told of no span of ours.
+  const trace = deps.tracing?.begin(asked, given, deps.trustsFlag(req.socket.remoteAddress)) ?? given;
   record.requestId = trace.requestId;
   record.traceId = trace.traceId;
 
@@ -156,6 +163,7 @@ function journey(handling: Handling, asked: AskedRequest): void {
     return isReport ? report(handling, asked, undefined) : refuse(handling, asked, question);
   }
   record.method = question.method;
+  if (deps.tracing !== undefined) asked.publicOrigin = originOf(req, question, options.publicUrl);
   if (isReport) return report(handling, asked, question);
   // The proxy forwards it: an API that reads its URL together with the Host would read another path.
   if (question.host !== undefined && !isHost(question.host))
@@ -220,6 +228,7 @@ function decide(
     },
     asked,
   );
+  deps.tracing?.include(deliberation, asked);
   if (verdict.kind !== 'sell') return admit(handling, deliberation, asked, verdict);
   record.planId = verdict.plan.id;
   // A plan may let the request pass; else the paywall performs what is left.
@@ -430,7 +439,8 @@ function report(handling: Handling, asked: AskedRequest, question: Question | un
   };
   const lost = problem('upstream_unreachable', 'The upstream could not be reached, or gave no usable answer.');
   if (takeReport === undefined) return respondReport(lost, undefined);
-  takeReport(told)
+  const { tracing } = deps;
+  (tracing === undefined ? takeReport(told) : tracing.within(asked, () => takeReport(told)))
     .then(({ isAccepted, charge, problem: stated }) => {
       deps.metrics.reported(isAccepted ? 'accepted' : 'refused');
       if (charge !== undefined) record.chargeId = charge.id;

@@ -10,7 +10,7 @@ import type { TraceIdentity } from './trace-identity.ts';
 export type TracedRequest = {
   readonly req: IncomingMessage;
   readonly record: RequestRecord;
-  /** Scheme and authority that clients use. */
+  /** Scheme and authority that clients use; empty if they cannot be known. */
   readonly publicOrigin: string;
 };
 
@@ -24,8 +24,8 @@ export type SpanDeps = {
   readonly patternOf: (routeId: string) => string | undefined;
 };
 
-/** What the proxy in force knows of a request. */
-export type ProxyFacts = {
+/** What the listener in force knows of a request. */
+export type ListenerFacts = {
   readonly methods: ReadonlySet<string>;
   /** Address of the client, behind trusted proxies the one that they name. */
   readonly clientOf: (req: IncomingMessage) => string;
@@ -59,14 +59,14 @@ export class RequestSpan {
   network: string | undefined;
   private readonly deps: SpanDeps;
   private readonly identity: TraceIdentity;
-  private readonly facts: ProxyFacts;
+  private readonly facts: ListenerFacts;
   private request: TracedRequest | undefined;
   /** Difference between the time and the monotonic clock. */
   private readonly offsetMs: number;
   private endedAt = Infinity;
   private readonly open = new Set<() => void>();
 
-  constructor(deps: SpanDeps, identity: TraceIdentity, facts: ProxyFacts, request: TracedRequest) {
+  constructor(deps: SpanDeps, identity: TraceIdentity, facts: ListenerFacts, request: TracedRequest) {
     this.deps = deps;
     this.identity = identity;
     this.facts = facts;
@@ -144,7 +144,8 @@ export class RequestSpan {
 function aboutRequest({ req, record, publicOrigin }: TracedRequest, client: string): Attribute[] {
   const origin = URL.canParse(publicOrigin) ? new URL(publicOrigin) : undefined;
   return [
-    ['url.path', record.path],
+    // A question that could not be read has none.
+    ...given('url.path', record.path === '' ? undefined : record.path),
     ['url.scheme', origin?.protocol.slice(0, -1) ?? 'http'],
     ...(origin === undefined ? [] : aboutServer(origin)),
     ['client.address', client],
@@ -169,6 +170,8 @@ function aboutPayment(record: RequestRecord, network: string | undefined): Attri
     ...given('tollgate.currency', record.currency),
     ...given('tollgate.network', network),
     ...given('tollgate.reason', record.reason),
+    ...given('tollgate.dialect', record.dialect),
+    ...given('tollgate.decision', record.decision),
   ];
 }
 

@@ -1,29 +1,34 @@
-// Tracing of a proxy: what it puts around the parts that a request meets. It is made only if `otlp` is configured; without
+// Tracing of a process: what it puts around the parts that a request meets. It is made only if `otlp` is configured; without
 // it none of these wrappers exists. A request that is not sampled passes them with one look-up each.
 import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { Clock, Random } from '../../host/clock.ts';
 import { createTokens, type Trace } from '../../host/identifiers.ts';
 import type { JsonCall } from '../../http/json-call.ts';
 import type { Transport } from '../../http/transport.ts';
+import type { RequestFacts } from '../outcome.ts';
 import type { PaymentHandler } from '../pay/pay.ts';
 import type { Rail } from '../rails/rail.ts';
 import type { Fetch } from '../rails/service-call.ts';
 import type { Telemetry } from '../telemetry.ts';
 import { createCallScope } from './call-scope.ts';
-import { RequestSpan, type ProxyFacts, type SpanDeps, type TracedRequest } from './request-span.ts';
+import { RequestSpan, type ListenerFacts, type SpanDeps, type TracedRequest } from './request-span.ts';
 import { createSampler } from './trace-identity.ts';
 import { traceFetch, traceLedgerCalls } from './traced-calls.ts';
 import { traceLedger, tracePay, traceRail } from './traced-payments.ts';
 import { traceTransport } from './traced-transport.ts';
 
-/** Begins the traces of the requests of one proxy. */
+/** Begins the traces of the requests of one listener. */
 export type RequestTracing = {
   /** Decides about a request; returns what the upstream is told. `trusted`: its peer may speak for others. */
   readonly begin: (request: TracedRequest, trace: Trace, trusted: boolean) => Trace;
+  /** Counts what is paid for `facts` among the calls of `request`. */
+  readonly include: (facts: RequestFacts, request: TracedRequest) => void;
+  /** Runs `task` on the account of `request`. */
+  readonly within: <T>(request: TracedRequest, task: () => T) => T;
 };
 
 export type Tracing = {
-  readonly requests: (facts: ProxyFacts) => RequestTracing;
+  readonly requests: (facts: ListenerFacts) => RequestTracing;
   readonly telemetry: (telemetry: Telemetry) => Telemetry;
   readonly transport: (transport: Transport, upstream: URL) => Transport;
   readonly pay: (pay: PaymentHandler) => PaymentHandler;
@@ -70,6 +75,11 @@ export function createTracing({ sample, key, clock, random, add, patternOf }: Tr
         const { requestId, tracestate } = trace;
         return { requestId, traceparent: `00-${traceId}-${upstreamId}-01`, tracestate, traceId };
       },
+      include: (facts, request) => {
+        const span = spanOf(request);
+        if (span !== undefined) spans.set(facts, span);
+      },
+      within: (request, task) => scope.run(spanOf(request), task),
     }),
     telemetry: (telemetry) => ({
       ...telemetry,
