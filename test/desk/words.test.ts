@@ -7,6 +7,8 @@ import { changeOf, countText, millisecondsText, shareText, shortCount } from '..
 import { shortened } from '../../src/desk/format/shortened.ts';
 import { createEventParser, type ServerEvent } from '../../src/desk/net/event-reader.ts';
 import { hrefOf, readPlace, VIEWS } from '../../src/desk/router/place.ts';
+import { AUDIT_KINDS, AUDIT_WAYS } from '../../src/domain/audit.ts';
+import { KINDS, WAYS } from '../../src/desk/views/audit/audit-words.ts';
 import { csvFault, questionOf, readChargeFilter } from '../../src/desk/views/charges/charge-filter.ts';
 import { mergeCharges } from '../../src/desk/views/charges/charge-merge.ts';
 import { API } from '../../src/registry/api.ts';
@@ -236,4 +238,9 @@ test('behaviour: a range ends with the minute that goes on, so that what was pai
   const now = Date.parse('2026-06-01T14:48:32Z');
   expect(boundsOf('24h', now)).toEqual({ from: '2026-05-31T14:49:00.000Z', to: '2026-06-01T14:49:00.000Z' });
   expect(boundsOf('7d', Date.parse('2026-06-01T14:48:00Z')).to).toBe('2026-06-01T14:49:00.000Z');
+});
+
+test('behaviour: the audit view knows every kind of entry and every way in which somebody was known, and no others', () => {
+  expect([...KINDS].toSorted()).toEqual([...AUDIT_KINDS].toSorted());
+  expect(Object.keys(WAYS).toSorted()).toEqual([...AUDIT_WAYS].toSorted());
 });

@@ -7,7 +7,7 @@ export const KINDS = [
   ...['charge.settled', 'charge.failed', 'charge.refunded', 'config.taken', 'config.refused'],
 ] as const;
 
-const WAYS: Readonly<Record<string, string>> = {
+export const WAYS: Readonly<Record<string, string>> = {
   jwt: 'by a token',
   session: 'in the desk',
   link: 'by a link',
