@@ -102,7 +102,7 @@ export function startPayments(deps: PaymentsDeps): Payments {
       ),
     takeReportFor: ({ page: { support } }) => {
       const options = { services: servicesInForce(settings), nameOf: nameWay, support };
-      return createTakeReport({ rail, ledger, chargeLog, options, newId, log });
+      return createTakeReport({ rail, ledger, chargeLog, options, newId, pause, log });
     },
     close: async () => {
       await stopReconciling?.();

@@ -13,6 +13,8 @@ export type ReportDeps = StatementDeps & {
   readonly ledger: Pick<Ledger, 'advance' | 'now'>;
   readonly chargeLog: Pick<ChargeLog, 'changed'>;
   readonly newId: () => string;
+  /** Waits. */
+  readonly pause: (ms: number) => Promise<void>;
   readonly log: Log;
 };
 
@@ -32,6 +34,11 @@ export type ReportEnd = {
 export type TakeReport = (report: FailureReport | undefined) => Promise<ReportEnd>;
 
 const AGAIN_SECONDS = 1;
+/**
+ * Pauses between looks at an allow that is being written as handed over: an upstream that refuses connections is reported
+ * within a millisecond.
+ */
+const PAUSES_MS = [10, 20, 50, 100, 200, 500, 1_000];
 
 export function createTakeReport(deps: ReportDeps): TakeReport {
   return async (report) => {
@@ -46,20 +53,27 @@ export function createTakeReport(deps: ReportDeps): TakeReport {
 
 /** The charge as it is after the report; undefined: nothing may be reported about it. */
 async function reopen(
-  { ledger, chargeLog, newId, log }: ReportDeps,
+  { ledger, chargeLog, newId, pause, log }: ReportDeps,
   { chargeId, dialect, method, target }: FailureReport,
 ): Promise<Charge | undefined> {
   if (!CHARGE_ID.test(chargeId)) return undefined;
   const request = { dialect, method, targetSha256: hash('sha256', target) };
   try {
-    const changeId = newId();
-    const told = await ledger.advance(chargeId, { kind: 'failure_reported', request }, { owner: changeId, changeId });
-    if (told.kind === 'ok') {
-      chargeLog.changed(told.charge, 'failure_reported');
-      return told.charge;
+    for (const pauseMs of [...PAUSES_MS, undefined]) {
+      const changeId = newId();
+      const told = await ledger.advance(chargeId, { kind: 'failure_reported', request }, { owner: changeId, changeId });
+      if (told.kind === 'ok') {
+        chargeLog.changed(told.charge, 'failure_reported');
+        return told.charge;
+      }
+      const { charge } = told;
+      if (charge === undefined) return undefined;
+      // A report that is repeated changes nothing.
+      if (wasReported(charge, request)) return charge;
+      if (pauseMs === undefined || !isHandedOver(charge, request, ledger.now())) return undefined;
+      await pause(pauseMs);
     }
-    // A report that is repeated changes nothing.
-    return told.charge !== undefined && wasReported(told.charge, request) ? told.charge : undefined;
+    return undefined;
   } catch (error) {
     if (!(error instanceof LedgerUnavailable)) throw error;
     log.error('the ledger is unavailable', { charge_id: chargeId, error });
@@ -67,10 +81,19 @@ async function reopen(
   }
 }
 
-function wasReported(charge: Charge, { dialect, method, targetSha256 }: ReportedRequest): boolean {
-  const { asker, request, state, undelivered, owner } = charge;
-  const isMeant = asker === dialect && request.method === method && request.targetSha256 === targetSha256;
-  return isMeant && state === 'settled' && undelivered === 'upstream_failed' && owner === null;
+function wasReported(charge: Charge, report: ReportedRequest): boolean {
+  const { state, undelivered, owner } = charge;
+  return isMeant(charge, report) && state === 'settled' && undelivered === 'upstream_failed' && owner === null;
+}
+
+/** Whether a request hands its allow over, or has just done so. */
+function isHandedOver(charge: Charge, report: ReportedRequest, now: number): boolean {
+  const { state, owner, leaseUntil } = charge;
+  return isMeant(charge, report) && state === 'settled' && owner !== null && leaseUntil > now;
+}
+
+function isMeant({ asker, request }: Charge, { dialect, method, targetSha256 }: ReportedRequest): boolean {
+  return asker === dialect && request.method === method && request.targetSha256 === targetSha256;
 }
 
 function unreachable(): Problem {
