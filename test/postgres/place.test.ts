@@ -8,6 +8,7 @@ import type { ChargesStore, CommonSettings, Store, StorePlace } from '../../src/
 import { openPostgres, postgresPlace } from '../../src/registry/store/postgres/place.ts';
 import { digestsOf } from '../../src/compose/common-settings.ts';
 import type { RegistryConfig } from '../../src/config/config.ts';
+import type { WebhookConfig } from '../../src/config/webhooks.ts';
 import type { Receiver } from '../../src/domain/payment/offer.ts';
 import { PRUNE_LEASE_MS } from '../../src/registry/store/postgres/charge-prune.ts';
 import { createLog } from '../../src/host/log.ts';
@@ -209,12 +210,12 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     await store.close();
   });
 
-  test('behaviour: registries with other receivers or API keys hear of each other, once', async () => {
+  test('behaviour: registries with other receivers, API keys or webhooks hear of each other, once', async () => {
     const url = await freshDatabase();
     const [one, other] = [await openTestStore(url), await openTestStore(url)];
     const heard: string[] = [];
-    const share = async (store: Store, who: string, receivers: string, keys: string): Promise<void> =>
-      store.share?.({ receivers, api_keys: keys }, (setting) => void heard.push(`${who} ${setting}`));
+    const share = async (store: Store, who: string, receivers: string, keys: string, webhooks = 'w'): Promise<void> =>
+      store.share?.({ receivers, api_keys: keys, webhooks }, (setting) => void heard.push(`${who} ${setting}`));
     await share(one, 'one', 'a', 'k');
     await share(other, 'other', 'a', 'k');
     expect(heard).toEqual([]);
@@ -225,16 +226,35 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     await share(one, 'one', 'b', 'k');
     await until('the other hears of both', async () => heard.length === 4);
     expect(heard.slice(1).toSorted()).toEqual(['one api_keys', 'other api_keys', 'other receivers']);
+    await share(other, 'other', 'b', 'k');
+    heard.length = 0;
+    await share(other, 'other', 'b', 'k', 'v');
+    await until('the one hears of the webhooks', async () => heard.length > 0);
+    expect(heard).toEqual(['one webhooks']);
     await Promise.all([one.close(), other.close()]);
   });
 
-  test('behaviour: digests of settings say where money goes and who is let in, in whatever order', () => {
+  test('behaviour: digests of settings say where money goes, who is let in and who is told, in whatever order', () => {
     const way = (payTo: string): Receiver['ways'][number] =>
       ({ way: { payTo }, facilitators: [{ url: payTo }] }) as unknown as Receiver['ways'][number];
     const receiver = (id: string, payTo: string): Receiver =>
       ({ id, currencies: ['USD'], settle: 'auto', ways: [way(payTo)] }) as const;
-    const digests = (receivers: readonly Receiver[], keys: readonly string[]): CommonSettings =>
-      digestsOf({ receivers }, {
+    const hook = (id: string, more: Partial<WebhookConfig> = {}): WebhookConfig => ({
+      ...{
+        id,
+        url: 'https://hooks.example.com/',
+        secrets: ['one', 'two'],
+        events: ['charge.settled', 'charge.failed'],
+      },
+      ...{ timeoutMs: 15_000, allowPrivate: false },
+      ...more,
+    });
+    const digests = (
+      receivers: readonly Receiver[],
+      keys: readonly string[],
+      webhooks: readonly WebhookConfig[] = [],
+    ): CommonSettings =>
+      digestsOf({ receivers, webhooks: [...webhooks] }, {
         apiKeys: keys.map((key) => ({ name: key, key, scopes: ['sdk'] })),
       } as unknown as RegistryConfig);
     const [a, b] = [receiver('a', '0x1'), receiver('b', '0x2')];
@@ -243,6 +263,24 @@ describe.skipIf(!hasPostgres)('a place on PostgreSQL', () => {
     expect(digests([receiver('a', '0x3'), b], ['k', 'l'])).toMatchObject({ api_keys: before.api_keys });
     expect(digests([receiver('a', '0x3'), b], ['k', 'l']).receivers).not.toBe(before.receivers);
     expect(digests([a, b], ['k']).api_keys).not.toBe(before.api_keys);
+    const told = (...all: readonly WebhookConfig[]): string => digests([a, b], ['k', 'l'], all).webhooks;
+    const [c, d] = [hook('c'), hook('d')];
+    const reversed = hook('d', { secrets: d.secrets.toReversed(), events: d.events.toReversed() });
+    expect(told(reversed, c)).toBe(told(c, d));
+    for (const other of [
+      ...[[], [c], [c, hook('e')], [c, hook('d', { url: 'https://hooks.example.com/d' })]],
+      ...[
+        [c, hook('d', { secrets: ['one'] })],
+        [c, hook('d', { events: ['charge.settled'] })],
+      ],
+      ...[
+        [c, hook('d', { timeoutMs: 1000 })],
+        [c, hook('d', { allowPrivate: true })],
+      ],
+    ])
+      expect(told(...other)).not.toBe(told(c, d));
+    expect(digests([a, b], ['k', 'l'], [c])).toEqual({ ...before, webhooks: told(c) });
+    expect(told(c)).toMatch(/^[0-9a-f]{64}$/);
   });
 
   test('refuses: a place whose database is not there', async () => {

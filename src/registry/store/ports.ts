@@ -101,7 +101,7 @@ export type Store = {
 };
 
 /** Settings that all processes on a store should have alike, each as a digest. */
-export type CommonSettings = Readonly<Record<'receivers' | 'api_keys', string>>;
+export type CommonSettings = Readonly<Record<'receivers' | 'api_keys' | 'webhooks', string>>;
 
 /** The store cannot do or say it: a write may have happened or not. For operators, not for clients. */
 export class StoreUnavailable extends Error {

@@ -53,7 +53,7 @@ export function createChangeWatch(
           session.query(
             {
               name: 'tollgate_heads',
-              text: `SELECT revision, stamp, keys_revision, receivers_sha256, api_keys_sha256 FROM ${schema}.meta`,
+              text: `SELECT revision, stamp, keys_revision, receivers_sha256, api_keys_sha256, webhooks_sha256 FROM ${schema}.meta`,
             },
             [],
           ),

@@ -10,15 +10,17 @@ import type { ChangeWatch } from './change-watch.ts';
 const COLUMNS: Readonly<Record<keyof CommonSettings, string>> = {
   receivers: 'receivers_sha256',
   api_keys: 'api_keys_sha256',
+  webhooks: 'webhooks_sha256',
 };
-const NAMES = ['receivers', 'api_keys'] as const;
+const NAMES = ['receivers', 'api_keys', 'webhooks'] as const;
 
 export function createCommonSettings(links: Links, watch: ChangeWatch): NonNullable<Store['share']> {
   const { schema, settings } = links;
   const ask = createAsk(links, 'change');
-  const columns = Object.values(COLUMNS).join(', ');
+  const columns = NAMES.map((name) => COLUMNS[name]).join(', ');
   const last = `SELECT ${columns} FROM ${schema}.meta FOR UPDATE`;
-  const write = `UPDATE ${schema}.meta SET (${columns}) = ROW ($1::text, $2::text)`;
+  const values = NAMES.map((_, index) => `$${index + 1}::text`).join(', ');
+  const write = `UPDATE ${schema}.meta SET (${columns}) = ROW (${values})`;
   let stop = (): void => undefined;
   let before: CommonSettings | undefined;
   return async (own, differs) => {
@@ -37,7 +39,8 @@ export function createCommonSettings(links: Links, watch: ChangeWatch): NonNulla
         const { rows } = await session.query({ name: 'tollgate_settings', text: last }, []);
         // A setting that this process wrote itself is no other's word.
         compare(rows[0] ?? {}, before);
-        await session.query({ name: 'tollgate_settings_write', text: write }, [own.receivers, own.api_keys]);
+        const said = NAMES.map((name) => own[name]);
+        await session.query({ name: 'tollgate_settings_write', text: write }, said);
       }),
     );
     before = own;

@@ -1,0 +1,1 @@
+-- Version 18: nothing to do here. Only registries that share a PostgreSQL compare what they go by.
