@@ -75,6 +75,57 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     },
   },
   'a payment is settled without a connection to the upstream': { settlesAnyway: true },
+  'an allow is repeated to whoever shows the credential': {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) => {
+        if (event.kind !== 'allow_repeated' || event.request.asker === undefined)
+          return transition(charge, event, actor, now);
+        const asker = { ...event.request.asker, askSha256: charge.askSha256 };
+        return transition(charge, { ...event, request: { ...event.request, asker } }, actor, now);
+      },
+    },
+  },
+  'an allow that nobody was handed counts as delivered': {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) =>
+        event.kind === 'undelivered' && charge.asker !== null
+          ? transition(charge, { kind: 'delivered', partial: false }, actor, now)
+          : transition(charge, event, actor, now),
+    },
+  },
+  'a report changes nothing': {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) => {
+        const next = transition(charge, event, actor, now);
+        return next.ok && event.kind === 'failure_reported' ? { ok: true, charge: { ...charge } } : next;
+      },
+    },
+  },
+  'being allowed again after a report is not counted': {
+    rules: {
+      decideClaim,
+      transition: (charge, event, actor, now) => {
+        const next = transition(charge, event, actor, now);
+        return next.ok && event.kind === 'redeem_started' && charge.asker !== null
+          ? { ok: true, charge: { ...next.charge, asks: charge.asks } }
+          : next;
+      },
+    },
+  },
+  'a report that is faster than the ledger is refused': {
+    ledger: (ledger) => ({
+      ...ledger,
+      advance: async (id, event, actor) => {
+        const advanced = await ledger.advance(id, event, actor);
+        return advanced.kind === 'ok' || event.kind !== 'failure_reported'
+          ? advanced
+          : { ...advanced, charge: undefined };
+      },
+    }),
+  },
   'a charge that is settling may be claimed again': {
     rules: {
       transition,

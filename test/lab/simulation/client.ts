@@ -19,7 +19,16 @@ type Credential = { readonly key: PaymentKey; readonly value: string };
 const ATTEMPTS = 6;
 const LAST_ATTEMPTS = 8;
 
-export function runClient(world: World, n: number, someProcess: () => Process | undefined): Client {
+/** Where a request goes: a process, or a front that asks one. */
+export type Door = Pick<Process, 'actor' | 'handle'>;
+
+export type ClientWays = {
+  readonly someDoor: () => Door | undefined;
+  /** It comes through a front alone. */
+  readonly isAsked: boolean;
+};
+
+export function runClient(world: World, n: number, { someDoor, isAsked }: ClientWays): Client {
   const { scheduler, weather, watch, chain } = world;
   const { draw } = scheduler;
   const actor = { name: `client ${n + 1}`, alive: true };
@@ -59,9 +68,9 @@ export function runClient(world: World, n: number, someProcess: () => Process | 
       credential === undefined ? `asks ${method}` : `pays with ${credential.key.unique.slice(-4)}`,
       draw.below(draw.pick([50, 50, 3_000])),
     );
-    const process = someProcess();
-    if (process === undefined || !process.actor.alive) return { kind: 'broken' };
-    const { connection, reply } = process.handle({
+    const door = someDoor();
+    if (door === undefined || !door.actor.alive) return { kind: 'broken' };
+    const { connection, reply } = door.handle({
       method,
       target,
       credential: credential?.value,
@@ -100,6 +109,7 @@ export function runClient(world: World, n: number, someProcess: () => Process | 
     let last: Reply = { kind: 'broken' };
     for (let attempt = 0; attempt < LAST_ATTEMPTS && !got.served; attempt++) {
       last = await send(credential);
+      if (isAsked && last.kind === 'answer' && last.reason === 'already_paid') return watch.denied(credential.key);
       if (last.kind === 'answer' && (last.status === 402 || last.reason === 'already_paid' || last.status === 409)) {
         if (last.status !== 409 || attempt > 4) return;
       }

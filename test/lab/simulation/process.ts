@@ -6,11 +6,14 @@ import type { Way } from '../../../src/domain/payment/way.ts';
 import { findServices, type Offer } from '../../../src/domain/payment/offer.ts';
 import { SPELLING } from '../../../src/gateway/rails/rails.ts';
 import { createLedger, type Ledger, type LedgerRules } from '../../../src/domain/payment/ledger.ts';
+import { createTakeReport } from '../../../src/gateway/decision/failure-report.ts';
+import { createRepeatedQuestions } from '../../../src/gateway/decision/repeated-questions.ts';
 import { createQuotes } from '../../../src/domain/payment/quote.ts';
 import type { RequestFacts } from '../../../src/gateway/outcome.ts';
 import { createPaywall, type Paywall } from '../../../src/gateway/paywall.ts';
 import { createLeases } from '../../../src/gateway/pay/lease.ts';
 import { createReplays, createResponseMemory } from '../../../src/gateway/pay/kept-responses.ts';
+import type { CreateRepeats } from '../../../src/gateway/pay/repeats.ts';
 import { createSeenPayments } from '../../../src/gateway/pay/seen-payments.ts';
 import { createPay } from '../../../src/gateway/pay/pay.ts';
 import { createSettleModes } from '../../../src/gateway/pay/settler.ts';
@@ -19,6 +22,7 @@ import { createReconcile } from '../../../src/gateway/reconcile.ts';
 import type { Log } from '../../../src/host/log.ts';
 import type { MemoryLedger } from '../../support/memory-ledger.ts';
 import type { ModelChain } from './chain.ts';
+import { createDecision, type Asking, type Decided, type Question } from './decision.ts';
 import { createModelRail, type ModelFacilitator } from './facilitator.ts';
 import { answer, relayPaid, type Connection, type Reply } from './relay.ts';
 import { reachStore } from './remote.ts';
@@ -52,12 +56,22 @@ export type Request = {
   readonly key: PaymentKey | undefined;
 };
 
+/** An allow whose request got no usable answer. */
+export type ReportedAllow = { readonly method: string; readonly target: string; readonly chargeId: string };
+
 export type Process = {
   readonly actor: Actor;
   readonly handle: (request: Request) => { readonly connection: Connection; readonly reply: Promise<Reply> };
+  /** Answers a question of a front. */
+  readonly decide: (question: Question) => { readonly asking: Asking; readonly decided: Promise<Decided> };
+  /** Takes the report of a front; resolves when it was answered, or the process is gone. */
+  readonly report: (about: ReportedAllow) => Promise<void>;
   readonly reconcile: () => Promise<unknown>;
   readonly crash: () => void;
 };
+
+/** What a request could know of its payment when it last asked anybody. */
+type Context = { mayMove: boolean; isAway: boolean };
 
 const SECRETS = ['a secret of the simulation, long enough'];
 const LEASE_MS = 10_000;
@@ -69,9 +83,8 @@ export function startProcess(world: World, name: string): Process {
   const { scheduler, weather, durable, chain, facilitator, watch, offer, bug } = world;
   const { draw } = scheduler;
   const actor: Actor = { name, alive: true };
-  const connections = new Set<{ connection: Connection; broken: () => void }>();
-  // What each request could know of its payment when it last asked anybody.
-  const requests = new AsyncLocalStorage<{ mayMove: boolean; isAway: boolean }>();
+  const connections = new Set<{ broken: () => void }>();
+  const requests = new AsyncLocalStorage<Context>();
   const touched = (key: PaymentKey): void => {
     const request = requests.getStore();
     if (request !== undefined) request.mayMove = watch.mayMove(key);
@@ -119,29 +132,33 @@ export function startProcess(world: World, name: string): Process {
     leaseMs: LEASE_MS,
   });
   const pause = (ms: number): Promise<void> => scheduler.point(actor, 'paused', ms);
-  const paywall: Paywall = createPaywall({
-    createPay: (answers) =>
-      createPay({
-        ...{
-          ...answers,
-          rail,
-          ledger,
-          seenPayments: createSeenPayments(SEEN),
-          quotes,
-          chargeLog,
-          modes,
-          leases,
-          responses,
-        },
-        ...{ log, clock, newId, options, pause },
-      }),
-    quotes,
-    listingOf: undefined,
-    page: undefined,
-    paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', accepts: undefined, ways: [] }),
-    corsOrigins: [],
-    methods: new Set(['GET', 'POST']),
-  });
+  const paywallWith = (createRepeats: CreateRepeats | undefined): Paywall =>
+    createPaywall({
+      createPay: (answers) =>
+        createPay({
+          ...{
+            ...answers,
+            rail,
+            ledger,
+            seenPayments: createSeenPayments(SEEN),
+            quotes,
+            chargeLog,
+            modes,
+            leases,
+            responses,
+          },
+          ...{ log, clock, newId, options, pause, createRepeats },
+        }),
+      quotes,
+      listingOf: undefined,
+      page: undefined,
+      paymentRequired: () => ({ body: '', bodyBytes: 0, header: '', accepts: undefined, ways: [] }),
+      corsOrigins: [],
+      methods: new Set(['GET', 'POST']),
+    });
+  const paywall = paywallWith(undefined);
+  const decisionPaywall = paywallWith(createRepeatedQuestions({ repeated: () => undefined }));
+  const takeReport = createTakeReport({ rail, ledger, chargeLog, options, newId, pause, log });
   const reconcile = createReconcile({
     rail,
     ledger,
@@ -154,7 +171,7 @@ export function startProcess(world: World, name: string): Process {
 
   const serve = async (request: Request, connection: Connection): Promise<void> => {
     const { method, target, credential, key } = request;
-    const context = { mayMove: false, isAway: false };
+    const context: Context = { mayMove: false, isAway: false };
     const asked: RequestFacts = {
       requestId: 'request',
       method,
@@ -183,11 +200,7 @@ export function startProcess(world: World, name: string): Process {
         asked,
       ),
     );
-    const forbid402 = (status: number, reason: string | undefined): void => {
-      if (status !== 402 || key === undefined || !context.mayMove) return;
-      if (reason === 'payment_already_used' && hasEnded(key)) return;
-      watch.violated(`402 ${reason ?? ''} for ${key.unique.slice(-4)}, whose money moved or may move`);
-    };
+    const forbid402 = (status: number, reason: string | undefined): void => forbid(context, key, status, reason);
     if (outcome.kind === 'response') {
       forbid402(outcome.response.status, outcome.reason);
       const replay =
@@ -228,23 +241,63 @@ export function startProcess(world: World, name: string): Process {
 
   const hasEnded = (key: PaymentKey): boolean =>
     durable.all().some(({ payment, state }) => payment.unique === key.unique && state === 'delivered');
+  const forbid = (
+    { mayMove }: Context,
+    key: PaymentKey | undefined,
+    status: number,
+    reason: string | undefined,
+  ): void => {
+    if (status !== 402 || key === undefined || !mayMove) return;
+    if (reason === 'payment_already_used' && hasEnded(key)) return;
+    watch.violated(`402 ${reason ?? ''} for ${key.unique.slice(-4)}, whose money moved or may move`);
+  };
+  const decision = createDecision({
+    ...{ scheduler, weather, watch, actor, offer, now: clock.now, takeReport },
+    perform: decisionPaywall.perform,
+    within: (task) => requests.run({ mayMove: false, isAway: false }, task),
+    seen: (key, status, reason) => {
+      const context = requests.getStore();
+      if (context !== undefined) forbid(context, key, status, reason);
+    },
+  });
+  /** Runs what ends with this process. */
+  const open = <T>(broken: T, work: (tell: (end: T) => void) => Promise<void>): Promise<T> => {
+    const { promise, resolve } = Promise.withResolvers<T>();
+    const each = { broken: () => resolve(broken) };
+    connections.add(each);
+    work(resolve).catch((error: unknown) => {
+      watch.violated(`a question failed: ${error instanceof Error ? (error.stack ?? '') : String(error)}`);
+      resolve(broken);
+    });
+    // Who joined another question waits on when its own work is done.
+    return promise.finally(() => connections.delete(each));
+  };
 
   return {
     actor,
+    decide: (question) => {
+      const asking: Asking = { gone: false, reply: () => undefined };
+      const decided = open<Decided>({ kind: 'broken' }, (tell) => {
+        asking.reply = tell;
+        return decision.ask(question, asking);
+      });
+      return { asking, decided };
+    },
+    report: (about) => open<void>(undefined, (tell) => decision.report(about).then(tell)),
     handle: (request) => {
       let tell: (reply: Reply) => void = () => undefined;
       const reply = new Promise<Reply>((resolve) => {
         tell = resolve;
       });
       const connection: Connection = { gone: false, reply: (said) => tell(said) };
-      const open = { connection, broken: () => tell({ kind: 'broken' }) };
-      connections.add(open);
+      const each = { broken: () => tell({ kind: 'broken' }) };
+      connections.add(each);
       serve(request, connection)
         .catch((error: unknown) => {
           watch.violated(`a request failed: ${error instanceof Error ? (error.stack ?? '') : String(error)}`);
           tell({ kind: 'broken' });
         })
-        .finally(() => connections.delete(open));
+        .finally(() => connections.delete(each));
       return { connection, reply };
     },
     reconcile,

@@ -74,6 +74,7 @@ export function reachStore(
           const written = durable.all().find((each) => each.id === id);
           if (written !== undefined) watch.written(written);
           if (kind === 'settled' && !wasSettled) watch.settledAt(id);
+          if (kind === 'failure_reported') watch.reported(id);
           if (kind === 'redeem_started' && updated.charge.charge.answer !== null) watch.replayed(id);
         }
         touched(charge?.payment ?? before.charge.payment);

@@ -8,6 +8,7 @@ import { createMemoryLedger } from '../../support/memory-ledger.ts';
 import type { Bug } from './process.ts';
 import { createModelChain } from './chain.ts';
 import { runClient, type Client } from './client.ts';
+import { createFront } from './front.ts';
 import { ASSET, createModelFacilitator, NETWORK } from './facilitator.ts';
 import { startProcess, type Process, type World } from './process.ts';
 import { createScheduler } from './scheduler.ts';
@@ -19,6 +20,8 @@ export type Run = { readonly violations: readonly string[]; readonly trace: read
 const START = Date.UTC(2030, 0, 1);
 const STEPS = 6_000;
 const DAY_MS = 86_400_000;
+/** Share of schedules with a front that asks before it forwards. */
+const FRONTS = 0.35;
 
 export async function runSchedule(seed: number, bug?: Bug, traced = false): Promise<Run> {
   const trace: string[] | undefined = traced ? [] : undefined;
@@ -54,7 +57,16 @@ export async function runSchedule(seed: number, bug?: Bug, traced = false): Prom
   };
 
   const someProcess = (): Process | undefined => processes[draw.below(processes.length)];
-  const clients: Client[] = Array.from({ length: draw.below(2) + 1 }, (_, n) => runClient(world, n, someProcess));
+  const front = draw.chance(FRONTS) ? createFront(world, someProcess) : undefined;
+  const clients: Client[] = Array.from({ length: draw.below(2) + 1 }, (_, n) => {
+    // One of them goes both ways: what was paid for at one is no good at the other.
+    const way = front === undefined ? 'process' : draw.pick(['front', 'front', 'either'] as const);
+    const isFront = (): boolean => way === 'front' || (way === 'either' && draw.chance(0.5));
+    return runClient(world, n, {
+      someDoor: () => (isFront() ? front : someProcess()),
+      isAsked: way === 'front',
+    });
+  });
   const { say } = scheduler;
   if ((await scheduler.run(() => clients.every(({ resting }) => resting()), STEPS, crashes)) !== 'done')
     watch.violated('a client was never answered');

@@ -1,6 +1,7 @@
 // What must hold whatever happens. Some of it is looked at while a schedule runs, at the very moment; the rest when all
 // has come to rest. It goes by the model chain and by what clients and upstream saw, never by what the code says of itself.
 import type { Charge, PaymentKey } from '../../../src/domain/payment/charge.ts';
+import { createAllowRules } from './allow-rules.ts';
 import type { MemoryLedger } from '../../support/memory-ledger.ts';
 import type { ModelChain } from './chain.ts';
 import type { ModelFacilitator } from './facilitator.ts';
@@ -14,6 +15,16 @@ export type Watch = {
   /** Until when a payment can move, seconds since the epoch. */
   readonly signed: (key: PaymentKey, validBefore: number) => void;
   readonly asked: (chargeId: string) => void;
+  /** A front was handed an allow, for one of its requests. */
+  readonly allowed: (chargeId: string, request: number) => void;
+  /** The upstream ran for a request that a front was allowed. */
+  readonly executed: (chargeId: string, request: number) => void;
+  /** The ledger wrote that an allow led nowhere. */
+  readonly reported: (chargeId: string) => void;
+  /** A front said that an allow led nowhere, and was not believed. */
+  readonly refusedReport: (chargeId: string) => void;
+  /** A payer who asks through a front, and nobody else does any more, is told that this was paid for before. */
+  readonly denied: (key: PaymentKey) => void;
   /** Bytes of a service reach a client that was charged for it. */
   readonly served: (chargeId: string) => void;
   readonly servedWhole: (chargeId: string) => void;
@@ -44,6 +55,12 @@ export function createWatch(
     scheduler.say(`!!! ${what}`);
     violations.push(what);
   };
+  const allows = createAllowRules({
+    now: scheduler.now,
+    find: (id) => find(id),
+    isPaid: (charge) => isPaid(charge),
+    violated,
+  });
   const ends = new Map<string, bigint>();
   const searched = new Map<string, number>();
   const find = (id: string): Charge | undefined => ledger.all().find((charge) => charge.id === id);
@@ -56,9 +73,10 @@ export function createWatch(
     if (state === 'claimed' || (state === 'settling' && !voided)) violated(`${id} never ends: ${state}, ${row.reason}`);
     if (moved && !isPaid(row)) violated(`${id} is ${state} and its money moved`);
     if (!moved && isPaid(row)) violated(`${id} is ${state} and no money moved`);
+    if (count('settled', id) > 1) violated(`${id} was settled ${count('settled', id)} times`);
+    if (row.asker !== null) return allows.atRest(row, { whole: count('whole', id), calm });
     if (state === 'delivered' && !row.partial && count('whole', id) === 0)
       violated(`${id} is delivered and nobody got the answer`);
-    if (count('settled', id) > 1) violated(`${id} was settled ${count('settled', id)} times`);
     // The first time is one of the claims' and of the asks'.
     const paidFor = Math.max(1, asks.all);
     if (count('asked', id) > claims - 1 + paidFor)
@@ -76,8 +94,9 @@ export function createWatch(
     mayMove: (key) => {
       const transfer = chain.used(key);
       if (transfer !== undefined) return transfer.paid;
-      const expired = chain.timeOf(chain.head() + 1) >= (ends.get(key.unique) ?? 0n);
-      if (!expired && (chain.pending(key) || facilitator.busyWith(key))) return true;
+      // Whatever the ledger could be told of it: no block takes it up any more.
+      if (chain.timeOf(chain.head() + 1) >= (ends.get(key.unique) ?? 0n)) return false;
+      if (chain.pending(key) || facilitator.busyWith(key)) return true;
       return ledger
         .all()
         .some(({ payment, state }) => payment.unique === key.unique && (state === 'settling' || state === 'settled'));
@@ -86,6 +105,17 @@ export function createWatch(
     asked: (id) => {
       add('asked', id);
       if (find(id) === undefined) violated(`the upstream was asked for ${id} without a claim`);
+    },
+    allowed: allows.allowed,
+    executed: (id, request) => {
+      if (find(id) === undefined) violated(`the upstream ran for ${id} without a claim`);
+      allows.executed(id, request);
+    },
+    reported: allows.reported,
+    refusedReport: allows.refusedReport,
+    denied: (key) => {
+      const row = ledger.all().find(({ payment }) => payment.unique === key.unique);
+      if (row !== undefined) allows.denied(row);
     },
     served: (id) => {
       if (!isPaid(find(id))) violated(`${id} is served and ${find(id)?.state ?? 'unknown to the ledger'}`);

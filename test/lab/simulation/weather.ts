@@ -22,6 +22,8 @@ export const MISHAPS = [
     'upstream_away',
   ] as const),
   ...(['client_leaves', 'crash', 'long_delay'] as const),
+  ...(['front_impatience', 'front_doubts', 'front_dies', 'front_forgets', 'upstream_flaky'] as const),
+  ...(['report_lost', 'report_doubled'] as const),
 ] as const;
 export type Mishap = (typeof MISHAPS)[number];
 
@@ -42,6 +44,8 @@ export function createWeather(draw: Draw): Weather {
   const level = draw.pick([0.03, 0.08, 0.2]);
   const rates = new Map<Mishap, number>();
   for (const mishap of MISHAPS) rates.set(mishap, draw.chance(0.5) ? level : 0);
+  // A front that has an upstream of this kind has it for the whole schedule.
+  rates.set('upstream_flaky', draw.chance(0.2) ? 0.6 : 0);
   // Each step may be the last of its process: there are many of them.
   rates.set('crash', draw.chance(0.5) ? draw.pick([0.005, 0.02]) : 0);
   if ((rates.get('long_delay') ?? 0) > 0) rates.set('long_delay', level / 3);
