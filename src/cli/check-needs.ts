@@ -1,15 +1,32 @@
-// Finds what a correct configuration lacks on this machine: a folder that takes its store, and a receiver for its
-// priced routes. `check` refuses both: a start would end, or every payment would be answered 503.
-import { accessSync, constants, existsSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+// Finds what a correct configuration lacks on this machine: a folder that takes its store, a receiver for its priced
+// routes, and files of keys that are right to their end. `check` refuses each: a start would end, every payment would be
+// answered 503, or every customer.
+import { accessSync, constants, existsSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { LoadedConfig } from '../config/config.ts';
 import type { Issue } from '../config/problems.ts';
+import { readKeyTableAtOnce } from '../domain/selling/key-table.ts';
+import { messageOf } from '../host/error-message.ts';
 import { storeFile } from '../domain/store-settings.ts';
 import { codeOf } from '../config/secret-files.ts';
 import { makePrivateFolder } from '../host/private-folder.ts';
 
 export function findNeeds(config: LoadedConfig): readonly Issue[] {
-  return [...lackingReceivers(config), ...lackingFolders(config)];
+  return [...lackingReceivers(config), ...lackingFolders(config), ...wrongKeyFiles(config)];
+}
+
+/** Files of customers' keys in which a line is wrong, wherever it stands. */
+function wrongKeyFiles({ selling }: LoadedConfig): Issue[] {
+  return [...selling.customers.values()].flatMap(({ proof }, index): Issue[] => {
+    if (proof.kind !== 'keys') return [];
+    try {
+      readKeyTableAtOnce(readFileSync(proof.file));
+      return [];
+    } catch (error) {
+      const message = `names a file that is not right: ${messageOf(error)}`;
+      return [{ path: ['selling', 'customers', index, 'keys_file'], message }];
+    }
+  });
 }
 
 function lackingReceivers({ front, receivers, routes }: LoadedConfig): Issue[] {

@@ -1,6 +1,6 @@
-// The keys of `selling.customers`: who need not pay. An entry has exactly one kind of proof. A file of keys is read when the
-// configuration is, so that a wrong line is told before anything starts.
-import { readFileSync, statSync } from 'node:fs';
+// The keys of `selling.customers`: who need not pay. An entry has exactly one kind of proof. The beginning of a file of keys is read
+// when the configuration is, so that a wrong file is told before anything starts; `check` reads all of it.
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { createPublicKey } from 'node:crypto';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -95,7 +95,7 @@ export function customerSection(folder: string) {
           return file;
         })
         .optional(),
-      'A file with a line for each key: the SHA-256 of the key in hex, then maybe a name. Read again within a second.',
+      'A file with a line for each key: the SHA-256 of the key in hex, then maybe a name. Read again within a second; a million keys within two.',
     ),
     jwt: key('jwt', jwt.optional(), 'Tokens (JWT) of an issuer of yours.'),
     networks: key(
@@ -178,13 +178,28 @@ export function customerIssues(entry: unknown, path: Issue['path']): Issue[] {
 function findFault(file: string): string | undefined {
   try {
     if (statSync(file).size > MOST_KEY_FILE_BYTES) return `names a file of more than ${MOST_KEY_FILE_BYTES} bytes`;
-    readKeyTableAtOnce(readFileSync(file, 'utf8'));
+    readKeyTableAtOnce(firstLines(file));
     return undefined;
   } catch (error) {
     const isOfSystem = error instanceof Error && 'code' in error;
     return isOfSystem
       ? `names a file that cannot be read (${codeOf(error)}); check the path and its permissions`
       : `names a file that is not right: ${messageOf(error)}`;
+  }
+}
+
+/** Bytes of a file of keys that are looked at with the configuration: a reload must not stop for a million keys. */
+const CHECKED_BYTES = 1024 * 1024;
+
+/** The first lines of a file, or all of it if it is not large. */
+function firstLines(file: string): Uint8Array {
+  const open = openSync(file, 'r');
+  try {
+    const bytes = Buffer.alloc(CHECKED_BYTES);
+    const read = readSync(open, bytes);
+    return read < CHECKED_BYTES ? bytes.subarray(0, read) : bytes.subarray(0, bytes.lastIndexOf('\n'));
+  } finally {
+    closeSync(open);
   }
 }
 

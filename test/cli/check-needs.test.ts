@@ -68,6 +68,19 @@ describe('the folder of the store', () => {
   });
 });
 
+test('refuses: a file of customers’ keys with a wrong line far behind its beginning, by the number of the line', async () => {
+  const lines = Array.from({ length: 20_000 }, (_, n) => n.toString(16).padStart(64, '0'));
+  lines[17_999] = 'a-key-itself';
+  writeFileSync(join(folder, 'keys.txt'), lines.join('\n'));
+  const plans = 'plans: [{ id: default, customers: [p] }], customers: [{ id: p, header: X-Key, keys_file: keys.txt }]';
+  allInOne('t.db', `receivers:${RECEIVER}\nselling: { ${plans} }\n`);
+  const { code, stdout } = await run('check');
+  expect(stdout).toMatch(/^tollgate\.yaml:\d+:\d+ selling\.customers\[0\]\.keys_file: .*line 18000 is not usable/);
+  expect(code).toBe(64);
+  writeFileSync(join(folder, 'keys.txt'), lines.with(17_999, 'f'.repeat(64)).join('\n'));
+  expect((await run('check')).code).toBe(0);
+});
+
 describe('active routes without receivers', () => {
   const routes = 'routes:\n  - { route_pattern: /paused, amount: "1", status: paused }\n';
   const active = `${routes}  - { route_pattern: /a, amount: "1" }\n`;

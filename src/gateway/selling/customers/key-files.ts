@@ -39,7 +39,7 @@ export function createKeyFiles(schedule: Schedule, log: Log): KeyFiles {
     try {
       const seen = signOf(await stat(file));
       if (seen === state.seen) return;
-      const reading = readKeyTable(await readFile(file, 'utf8'));
+      const reading = readKeyTable(await readFile(file));
       state.seen = seen;
       let step = reading.next();
       while (step.done !== true) {
@@ -67,7 +67,7 @@ export function createKeyFiles(schedule: Schedule, log: Log): KeyFiles {
       const state: OpenFile = { table: undefined, seen: '', failing: false };
       try {
         state.seen = signOf(statSync(file));
-        state.table = readKeyTableAtOnce(readFileSync(file, 'utf8'));
+        state.table = readKeyTableAtOnce(readFileSync(file));
       } catch (error) {
         failed(file, state, error);
       }
