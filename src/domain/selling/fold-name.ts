@@ -11,8 +11,19 @@ const MARKS = /[^\p{L}\p{N}]+/gu;
 /** Rounds of decoding: once by the API, and once more by whatever stands before it. */
 const ROUNDS = 3;
 
+/** Where it ends for those who make an object of `n.x` as well. */
+const STEM_END = /[[.\u0000-\u001f\u007f]/;
+
 export function foldName(raw: string): string {
-  if (FOLDED.test(raw)) return raw;
+  return FOLDED.test(raw) ? raw : fold(raw, END);
+}
+
+/** Folds the first part of a dotted name. */
+export function foldStem(raw: string): string {
+  return FOLDED.test(raw) ? raw : fold(raw, STEM_END);
+}
+
+function fold(raw: string, ending: RegExp): string {
   let text = raw;
   for (let round = 0; round < ROUNDS && text.includes('%'); round++) text = decodeLeniently(text);
   text = text
@@ -21,7 +32,7 @@ export function foldName(raw: string): string {
     .toUpperCase()
     .toLowerCase()
     .normalize('NFKC');
-  const end = text.slice(1).search(END);
+  const end = text.slice(1).search(ending);
   return (end < 0 ? text : text.slice(0, end + 1)).replace(MARKS, '');
 }
 

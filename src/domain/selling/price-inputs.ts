@@ -2,7 +2,7 @@
 // two spellings, or only in another spelling than the plan's is refused, because frameworks disagree about which one
 // counts. So is a value that is not UTF-8. The body is never read.
 import { problem, type Problem } from '../problem.ts';
-import { foldName } from './fold-name.ts';
+import { foldName, foldStem } from './fold-name.ts';
 import { ambiguous, inputsOf, nameInput, type PlanPrice, type PriceInputs } from './price.ts';
 
 /** A request as its price reads it. */
@@ -68,13 +68,13 @@ function readQuery(read: Read, query: string, names: Names, all: boolean): Probl
       const name = part
         .split(';')
         .map(nameOf)
-        .find((each) => all || names.has(foldName(each)));
+        .find((each) => all || names.has(foldName(each)) || names.has(foldStem(each)));
       if (name !== undefined) return ambiguous('its query has a semicolon, which separates parameters for some');
       continue;
     }
     const written = nameOf(part);
     const fold = foldName(written);
-    const meant = names.get(fold);
+    const meant = names.get(fold) ?? names.get(foldStem(written));
     if (meant === undefined && !all) continue;
     if (meant !== undefined && meant !== written)
       return ambiguous(`its query has another spelling of ${meant}; send it once, spelled like this`);

@@ -52,6 +52,9 @@ export type JsonReply =
 /** Headers that the client writes, whatever is configured: they frame the call. */
 const FRAMING =
   /^(?:host|connection|keep-alive|content-length|content-type|transfer-encoding|accept-encoding|expect|upgrade)$/i;
+/** Phrases for the log of what a caller may want to tell apart. */
+export const LATE = 'it did not answer in time';
+export const LOST = 'the connection was lost';
 const PAUSE_MS = 100;
 const NO_BYTES = new Uint8Array(0);
 /** Loads ky at the first call: it brings in the whole of fetch, 14 MB, which most processes never use. */
@@ -98,10 +101,10 @@ export async function callService(call: ServiceCall, fetch: Fetch): Promise<Json
       : { ...readReply(status, content, limits), headers: answered };
   } catch (error) {
     stop();
-    if (isTimeoutError(error) || signal?.aborted === true) return failed('it did not answer in time', { slow: true });
+    if (isTimeoutError(error) || signal?.aborted === true) return failed(LATE, { slow: true });
     return neverSent(error)
       ? failed('it cannot be reached', { sent: false, slow: true })
-      : failed('the connection was lost');
+      : failed(LOST);
   } finally {
     signal?.removeEventListener('abort', stop);
   }

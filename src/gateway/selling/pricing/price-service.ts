@@ -10,7 +10,7 @@ import type { PriceService } from '../../../domain/selling/price.ts';
 import type { Clock } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import { createSemaphore } from '../../rails/semaphore.ts';
-import { callService, type Fetch, type JsonReply } from '../../rails/service-call.ts';
+import { callService, LATE, LOST, type Fetch, type JsonReply } from '../../rails/service-call.ts';
 import { createBreaker, type Breaker } from '../../rails/x402/circuit-breaker.ts';
 
 /** Why a price service said no price that counts. */
@@ -117,11 +117,7 @@ type ReadReply =
   | { readonly kind: 'failed'; readonly why: PriceFailure; readonly detail: string };
 
 function readReply(service: PriceService, reply: JsonReply): ReadReply {
-  if (reply.kind === 'failed') {
-    const late = reply.why === 'it did not answer in time';
-    const why = late ? 'late' : reply.sent && reply.status === undefined && !reply.slow ? 'nonsense' : 'away';
-    return { kind: 'failed', why: reply.why === 'the connection was lost' ? 'away' : why, detail: reply.why };
-  }
+  if (reply.kind === 'failed') return { kind: 'failed', why: whyFailed(reply), detail: reply.why };
   if (reply.status !== 200)
     return {
       kind: 'failed',
@@ -137,6 +133,11 @@ function readReply(service: PriceService, reply: JsonReply): ReadReply {
   const { ttl = Infinity, description } = parsed.data;
   const shown = description === undefined ? undefined : clip(description, DESCRIPTION_BYTES);
   return { kind: 'price', offered: { price, description: shown }, ttlMs: ttl * 1000 };
+}
+
+function whyFailed({ why, sent, slow, status = 0 }: Extract<JsonReply, { kind: 'failed' }>): PriceFailure {
+  if (why === LATE) return 'late';
+  return !sent || slow || why === LOST || status >= 500 ? 'away' : 'nonsense';
 }
 
 function isNothing(amount: string): boolean {
