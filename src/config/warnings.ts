@@ -7,6 +7,7 @@ import { formatListen, isLoopback, isNearby } from './addresses.ts';
 import type { Networks } from '../domain/payment/network.ts';
 import type { ReceiverWay } from '../domain/payment/offer.ts';
 import { readAgain } from './receivers.ts';
+import { priceWarnings } from './price-warnings.ts';
 import { storeWarnings } from './store.ts';
 import type { ConfigRoute, LoadedConfig, ProxyConfig } from './config.ts';
 
@@ -85,6 +86,7 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
         `the plan ${plan.id} counts free requests by address, and proxy.trusted_proxies names nobody: behind a proxy or load balancer all clients are one address`,
       );
   }
+  warnings.push(...priceWarnings(config));
   const { sync } = config;
   if (sync && !isSafeUrl(sync.registryUrl)) {
     warnings.push(

@@ -18,6 +18,7 @@ import { toWire, type Route, type RouteWire } from './routing/route.ts';
 import type { Match, Snapshot } from './routing/snapshot.ts';
 import type { TargetOptions } from './routing/target.ts';
 import { describeSale } from './selling/plan-words.ts';
+import { describeAskedPrice } from './selling/price-words.ts';
 import { isObserving, type Plans } from './selling/plan.ts';
 
 /** The answer of `GET /v1/protected-routes/match`. `ambiguous`: the proxy would refuse the path. */
@@ -38,6 +39,8 @@ export type Explanation = {
   readonly verdict: Verdict | Problem;
   /** The plan of the route, and whether it gives anything away for this path; undefined: the route has none. */
   readonly sale: PlannedSale | undefined;
+  /** What decides about its requests, and what this one costs, in words; undefined: the route has no plan. */
+  readonly decides: string | undefined;
   /** Every route whose pattern matches, the winner first, each with a sentence. */
   readonly considered: readonly { readonly route: Route; readonly because: string }[];
 };
@@ -72,7 +75,7 @@ export function explainMatch(snapshot: Snapshot, question: MatchQuestion): Expla
   const answer = answerOf(judgement);
   if ('code' in judgement) {
     const reason = `refused: ${inWords(judgement)}`;
-    return { answer, path: undefined, reason, considered: [], verdict: judgement, sale };
+    return { answer, path: undefined, reason, considered: [], verdict: judgement, sale, decides: undefined };
   }
   const { path, match, verdict } = judgement;
   const method = question.method.toUpperCase();
@@ -81,8 +84,17 @@ export function explainMatch(snapshot: Snapshot, question: MatchQuestion): Expla
     .sort((a, b) => Number(b === winner) - Number(a === winner))
     .map((route) => ({ route, because: becauseOf(route, winner, method) }));
   const decided = reasonOf(verdict, match, question.rules.undeclaredMethods);
-  const reason = sale === undefined ? decided : `${decided}; ${describeSale(sale, question.nowMs ?? Infinity)}`;
-  return { answer, path, reason, considered, verdict, sale };
+  const decides = sale && decidesOf(sale, path, question);
+  const reason = decides === undefined ? decided : `${decided}; ${decides}`;
+  return { answer, path, reason, considered, verdict, sale, decides };
+}
+
+/** Says what decides about a request of a route with a plan, and what it costs. */
+function decidesOf(sale: PlannedSale, path: string, { path: asked, nowMs = Infinity }: MatchQuestion): string {
+  const mark = asked.indexOf('?');
+  const query = mark < 0 ? '' : asked.slice(mark).replace(/#.*$/s, '');
+  const price = describeAskedPrice(sale, { path, query });
+  return [describeSale(sale, nowMs), ...(price === undefined ? [] : [price])].join('; ');
 }
 
 /** A caller whom no route refuses, before a payment: `match` is asked about a method and a path, not about a client. */

@@ -37,6 +37,7 @@ const GATEWAY = {
   observe_until_timestamp_seconds: ['gauge', 'plan'],
   customers_total: ['counter', 'customers', 'result'],
   asked_total: ['counter', 'route_id', 'result'],
+  price_service_duration_seconds: ['histogram', 'result'],
   free_requests_total: ['counter', 'plan'],
   free_identities: ['gauge', 'plan'],
   routes: ['gauge', 'status'],
@@ -93,7 +94,7 @@ const WITHOUT_SERIES = new Set([
   'would_charge_total',
   'observe_until_timestamp_seconds',
   'webhook_deliveries_total',
-  ...['customers_total', 'asked_total', 'free_requests_total', 'free_identities'],
+  ...['customers_total', 'asked_total', 'free_requests_total', 'free_identities', 'price_service_duration_seconds'],
 ]);
 
 /** What a process without a proxy listener has no use for. */
@@ -102,7 +103,7 @@ const PROXY_ONLY: ReadonlySet<string> = new Set([
   ...['requests_in_flight', 'payments_total', 'revenue_total', 'facilitator_duration_seconds', 'facilitator_open'],
   ...['routes', 'route_info', 'match_cache_requests_total'],
   ...['would_charge_total', 'observe_until_timestamp_seconds', 'customers_total', 'asked_total'],
-  'free_requests_total',
+  ...['free_requests_total', 'price_service_duration_seconds'],
 ]);
 
 type Wanted = Readonly<Record<string, readonly [string, ...string[]]>>;

@@ -134,7 +134,9 @@ test.each<[string, Say, string]>([
   expect([kit.upstream.seen.length, asked.length]).toEqual([served, 1]);
   const told = kit.lines.findLast(({ msg }) => msg === 'a price service said no price');
   expect([told?.['why'], JSON.stringify(told)]).toEqual([why, expect.not.stringContaining('of-the-service')]);
-  expect(Number(seriesOf(await kit.metrics(), 'tollgate_price_service_duration_seconds_count', { result: why }))).toBeGreaterThan(0);
+  expect(
+    Number(seriesOf(await kit.metrics(), 'tollgate_price_service_duration_seconds_count', { result: why })),
+  ).toBeGreaterThan(0);
 });
 
 test('behaviour: while it cannot say, a plan may ask for the price of the route', async () => {

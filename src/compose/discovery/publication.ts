@@ -18,8 +18,10 @@ import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import { receiversById } from '../part.ts';
 import { writeRoutes, type PublicationReply, type PublicationTask, type PublicationJob } from './publication-wire.ts';
 import { nameWay } from '../way-warnings.ts';
+import type { PublishedPrices } from '../../domain/discovery/published-price.ts';
+import type { PlanPrice } from '../../domain/selling/price.ts';
 
-export type PublicationConfig = Pick<Config, 'receivers'> & {
+export type PublicationConfig = Pick<Config, 'receivers' | 'selling'> & {
   readonly discovery: NonNullable<Config['discovery']>;
   readonly proxy: ProxyConfig;
 };
@@ -37,9 +39,10 @@ export function publishingOf({
   discovery,
   proxy,
   receivers,
-}: Pick<Config, 'discovery' | 'proxy' | 'receivers'>): PublicationConfig | undefined {
+  selling,
+}: Pick<Config, 'discovery' | 'proxy' | 'receivers' | 'selling'>): PublicationConfig | undefined {
   if (discovery === undefined || !discovery.serve || proxy === undefined) return undefined;
-  return { discovery, proxy, receivers };
+  return { discovery, proxy, receivers, selling };
 }
 
 /** Makes the publication. `owner`: JSON of the owner's document. Rejects if the thread cannot make it. */
@@ -88,7 +91,10 @@ async function send(worker: Worker, config: PublicationConfig, routes: readonly 
   }
 }
 
-function taskOf({ discovery, proxy, receivers }: PublicationConfig, owner: string | undefined): PublicationTask {
+function taskOf(
+  { discovery, proxy, receivers, selling }: PublicationConfig,
+  owner: string | undefined,
+): PublicationTask {
   const { title, serviceName, contact, docsUrl, llms, exclude } = discovery;
   return {
     settings: {
@@ -96,10 +102,20 @@ function taskOf({ discovery, proxy, receivers }: PublicationConfig, owner: strin
       ...{ contact, docsUrl, llms: llms?.text },
       customerHeader: proxy.customerHeader,
       ways: new Map(receivers.map(({ id, ways }) => [id, ways.map(nameWay)])),
+      prices: pricesOf(selling),
     },
     exclude: exclude.map(({ text }) => text),
     owner,
   };
+}
+
+/** Prices of plans, without what a price service is told in secret. */
+function pricesOf({ plans }: Config['selling']): PublishedPrices {
+  return new Map(
+    [...plans.byId].flatMap(([id, { price }]): [string, PlanPrice][] =>
+      price === undefined ? [] : [[id, { ...price, service: price.service && { ...price.service, headers: {} } }]],
+    ),
+  );
 }
 
 const MOST_NAMED = 5;

@@ -1,6 +1,7 @@
 // Writes `/llms.txt`: what is sold and how it is paid, for programs that read prose. It is written around the origin, which
 // each request names.
 import { titleOf } from './public-openapi.ts';
+import { priceRange, type PublishedPrices } from './published-price.ts';
 import type { SoldOperation } from './sold-operations.ts';
 
 type LlmsFacts = {
@@ -10,19 +11,22 @@ type LlmsFacts = {
   /** Networks with their tokens. */
   readonly ways: readonly string[];
   readonly docsUrl: string | undefined;
+  readonly prices: PublishedPrices;
 };
 
 const MOST_LISTED = 200;
 
 /** The text after its title; between the pieces stands the origin. */
-export function writeLlmsText({ operations, sold, ways, docsUrl }: LlmsFacts): readonly string[] {
+export function writeLlmsText({ operations, sold, ways, docsUrl, prices }: LlmsFacts): readonly string[] {
   const listed = operations.slice(0, MOST_LISTED);
   const pieces: string[] = [];
   let text = `This API sells ${sold === 1 ? 'one operation' : `${sold} operations`}. Each request is paid by itself, by x402 version 2: no account, no key, no contract.\n\n`;
   for (const each of listed) {
     const { method, path, route } = each;
     pieces.push(`${text}- [${escaped(titleOf(each))}](`);
-    text = `${path.replace(/[()\s]/g, encodeURIComponent)}): ${method} ${path}, ${route.amount} ${route.currency} per request\n`;
+    const range = priceRange(route, prices);
+    const amount = range === undefined ? route.amount : `${range.min} to ${range.max}`;
+    text = `${path.replace(/[()\s]/g, encodeURIComponent)}): ${method} ${path}, ${amount} ${route.currency} per request\n`;
   }
   if (sold > listed.length) text += `\nThere are ${sold - listed.length} more.\n`;
   text += [

@@ -6,6 +6,7 @@ import { WITH_BODY } from './operation.ts';
 import { componentOf, type Components } from './reference-copier.ts';
 import { isPlain, memberOf } from './schema.ts';
 import type { SoldOperation } from './sold-operations.ts';
+import { priceRange, type PublishedPrices } from './published-price.ts';
 
 type PlainObject = Readonly<Record<string, unknown>>;
 
@@ -32,12 +33,15 @@ const DETAILS: readonly [Detail, ...Detail[]] = [
 ];
 const SUMMARY_BYTES = 120;
 
+/** Facts that all operations share. */
+type Around = {
+  readonly components: Components | undefined;
+  readonly customerHeader: string;
+  readonly prices: PublishedPrices;
+};
+
 /** Writes the paths in at most `mostBytes` bytes. */
-export function writePaths(
-  sold: readonly SoldOperation[],
-  around: { readonly components: Components | undefined; readonly customerHeader: string },
-  mostBytes: number,
-): WrittenPaths {
+export function writePaths(sold: readonly SoldOperation[], around: Around, mostBytes: number): WrittenPaths {
   const write = (detail: Detail): WrittenPaths => writeIn(sold, around, detail, mostBytes);
   const [whole, ...less] = DETAILS;
   let written = write(whole);
@@ -48,7 +52,7 @@ export function writePaths(
 /** Writes the first operations, as many as there is room for. */
 function writeIn(
   sold: readonly SoldOperation[],
-  { components = {}, customerHeader }: { readonly components: Components | undefined; readonly customerHeader: string },
+  { components = {}, ...facts }: Around,
   detail: Detail,
   mostBytes: number,
 ): WrittenPaths {
@@ -58,7 +62,7 @@ function writeIn(
   const operations: SoldOperation[] = [];
   let left = mostBytes - AROUND_BYTES;
   for (const each of sold) {
-    const { operationId, ...operation } = writeOperation(each, components, customerHeader, detail);
+    const { operationId, ...operation } = writeOperation(each, components, facts, detail);
     // An id stands for one operation; under a second path it has none.
     const isNamed = operationId !== undefined && !ids.has(operationId);
     const written = isNamed ? { operationId, ...operation } : operation;
@@ -90,7 +94,7 @@ function memberText(name: string, json: string): string {
 function writeOperation(
   sold: SoldOperation,
   components: Components,
-  customerHeader: string,
+  { customerHeader, prices }: Omit<Around, 'components'>,
   detail: Detail,
 ): PlainObject {
   const { method, path, route, operation } = sold;
@@ -114,7 +118,7 @@ function writeOperation(
       '402': PAYMENT_REQUIRED,
     },
     security: operation?.security ?? [],
-    'x-payment-info': { price: priceOf(route), protocols: [{ x402: {} }] },
+    'x-payment-info': { price: priceOf(route, prices), protocols: [{ x402: {} }] },
   };
 }
 
@@ -177,9 +181,12 @@ function withoutSchemas(responses: PlainObject, components: Components): PlainOb
 }
 
 /** Indexes read ISO 4217 alone; a coin of a currency is taken at par. */
-function priceOf({ amount, currency }: Route): Price {
+function priceOf(route: Route, prices: PublishedPrices): Price {
+  const { amount, currency } = route;
   const iso = /^[A-Z]{3}$/.test(currency) ? currency : /^(?:USD|EUR|GBP)/.exec(currency)?.[0];
-  return { mode: 'fixed', ...(iso === undefined ? {} : { currency: iso }), amount };
+  const named = iso === undefined ? {} : { currency: iso };
+  const range = priceRange(route, prices);
+  return range === undefined ? { mode: 'fixed', ...named, amount } : { mode: 'dynamic', ...named, ...range };
 }
 
 /** Components that are not told yet. `bytes` is what they take, at most. */

@@ -7,6 +7,7 @@ import type { Resolution } from '../routing/resolve.ts';
 import type { Route } from '../routing/route.ts';
 import { writeLlmsText } from './llms-text.ts';
 import type { OwnerDocument } from './owner-document.ts';
+import type { PublishedPrices } from './published-price.ts';
 import { titleOf, writePaths, type WrittenPaths } from './public-openapi.ts';
 import {
   createSale,
@@ -59,6 +60,8 @@ export type PublicationSettings = {
   readonly customerHeader: string;
   /** Networks with their tokens, by receiver. Undefined: nobody can pay to it. */
   readonly ways: ReadonlyMap<string, readonly string[]>;
+  /** Prices of plans, by which requests of one route cost different amounts; left out: there are none. */
+  readonly prices?: PublishedPrices | undefined;
 };
 
 export const OPENAPI_PATH = '/openapi.json';
@@ -73,6 +76,7 @@ const LONGEST_ORIGIN = `https://${'x'.repeat(ORIGIN_BYTES - 8)}`;
 const USUAL_ORIGIN = 'https://api.example.com';
 /** Number of operations that the guidance names. */
 const NAMED = 5;
+const NO_PRICES: PublishedPrices = new Map();
 const MOST_ASKED = 50;
 
 export type MadePublication = { readonly publication: Publication; readonly report: PublicationReport };
@@ -119,7 +123,7 @@ export function winnerOf({ method, path }: SampleRequest, resolve: RouteLookup):
 }
 
 function write(
-  { title, contact, docsUrl, customerHeader, llms: ownText, ways }: PublicationSettings,
+  { title, contact, docsUrl, customerHeader, llms: ownText, ways, prices = NO_PRICES }: PublicationSettings,
   owner: OwnerDocument | undefined,
   sold: SaleList,
   taken: readonly TakenPath[],
@@ -136,7 +140,11 @@ function write(
     docsUrl,
   };
   const around = Buffer.byteLength(writeHead(head, LONGEST_ORIGIN)) + 2;
-  const written = writePaths(sold.operations, { components: owner?.components, customerHeader }, MOST_BYTES - around);
+  const written = writePaths(
+    sold.operations,
+    { components: owner?.components, customerHeader, prices },
+    MOST_BYTES - around,
+  );
   const receivers = new Set(written.operations.map(({ route }) => route.receiverConfigId ?? 'default'));
   const llms =
     ownText ??
@@ -145,6 +153,7 @@ function write(
       sold: sold.total,
       ways: [...new Set([...receivers].flatMap((id) => ways.get(id) ?? []))],
       docsUrl,
+      prices,
     });
   const digest = createHash('sha256')
     .update(JSON.stringify([head, written.text, llms]))

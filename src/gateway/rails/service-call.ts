@@ -102,9 +102,7 @@ export async function callService(call: ServiceCall, fetch: Fetch): Promise<Json
   } catch (error) {
     stop();
     if (isTimeoutError(error) || signal?.aborted === true) return failed(LATE, { slow: true });
-    return neverSent(error)
-      ? failed('it cannot be reached', { sent: false, slow: true })
-      : failed(LOST);
+    return neverSent(error) ? failed('it cannot be reached', { sent: false, slow: true }) : failed(LOST);
   } finally {
     signal?.removeEventListener('abort', stop);
   }

@@ -2,7 +2,6 @@
 import { explainMatch } from '../../domain/explanation.ts';
 import type { MatchQuery } from '../../domain/routing/match-query.ts';
 import { PROBLEMS } from '../../domain/problem.ts';
-import { describeSale } from '../../domain/selling/plan-words.ts';
 import { jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
 import type { TrialAnswer, TrialOutcome } from './trial.ts';
@@ -15,7 +14,14 @@ export async function tryRequest(
   const method = query.method.toUpperCase();
   const trial = services.trial();
   const question = { method, path: query.path, rules: services.matchRules(), nowMs: services.clock.now() };
-  const { answer, path, verdict, considered, sale } = explainMatch(services.snapshot(), {
+  const {
+    answer,
+    path,
+    verdict,
+    considered,
+    sale,
+    decides = '',
+  } = explainMatch(services.snapshot(), {
     ...question,
     ...(trial === undefined ? {} : { offer: trial.offer }),
   });
@@ -31,7 +37,7 @@ export async function tryRequest(
     because: considered.map(({ route: each, because: why }) => ({
       ...{ route_id: each.id, route_pattern: each.pattern, method: each.method, wins: each.id === route?.id, why },
     })),
-    plan: sale ? { id: sale.plan.id, decides: describeSale(sale, question.nowMs) } : null,
+    plan: sale ? { id: sale.plan.id, decides } : null,
     answer: outcome?.kind === 'answer' ? view(outcome.answer) : null,
     reason: outcome?.kind === 'silent' ? SILENT : payment_required && !refused && trial === undefined ? NO_PROXY : null,
     curl: trial === undefined ? null : `curl -i -X ${method} ${quoted(trial.origin + query.path)}`,
