@@ -5,7 +5,7 @@ export const AUDIT_KINDS = [
   ...['route.created', 'route.updated', 'route.deleted', 'api_key.created', 'api_key.revoked'],
   ...['session.created', 'session.refused', 'session.ended', 'receiver.checked'],
   ...['webhook.tested', 'webhook.enabled', 'webhook.disabled', 'webhook.retried'],
-  ...['charge.settled', 'charge.failed', 'charge.refunded', 'config.taken', 'config.refused'],
+  ...['charge.settled', 'charge.failed', 'charge.refunded', 'pass.revoked', 'config.taken', 'config.refused'],
 ] as const;
 export type AuditKind = (typeof AUDIT_KINDS)[number];
 

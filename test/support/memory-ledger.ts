@@ -19,7 +19,9 @@ import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import { leavesToOwner } from '../../src/domain/payment/transition.ts';
+import { PASSES_OF_A_PAYER } from '../../src/domain/selling/pass-store.ts';
 import { createMemoryCounters } from './memory-counters.ts';
+import { createMemoryPasses, type MemoryPasses } from './memory-passes.ts';
 import {
   createLedger,
   samePayment,
@@ -31,13 +33,21 @@ import {
 
 export type MemoryCharges = ChargeStore &
   ChargeReports &
-  Pick<ChargesStore, 'endRun' | 'counters'> & { readonly all: () => readonly Charge[] };
-export type MemoryLedger = Ledger & ChargeReports & Pick<MemoryCharges, 'all'> & { readonly store: MemoryCharges };
+  Pick<ChargesStore, 'endRun' | 'counters'> & { readonly all: () => readonly Charge[]; readonly passes: MemoryPasses };
+export type MemoryLedger = Ledger &
+  ChargeReports &
+  Pick<MemoryCharges, 'all' | 'passes'> & { readonly store: MemoryCharges };
 
 /** `rules` decide; the simulation plants faults there. */
 export function createMemoryLedger(now: () => number, rules?: LedgerRules): MemoryLedger {
   const store = createMemoryCharges(now);
-  return { ...store, ...ledgerOf(store, SPELLING), ...createLedger(store, SPELLING, rules), store };
+  return {
+    ...store,
+    ...ledgerOf(store, SPELLING),
+    ...createLedger(store, SPELLING, rules),
+    passes: store.passes,
+    store,
+  };
 }
 
 export function createMemoryCharges(now: () => number): MemoryCharges {
@@ -61,6 +71,20 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       ({ payment, ...charge }) =>
         payment.network === network && payment.payer === payer && takesPlace({ payment, ...charge }, now()),
     ).length >= most;
+  const passes = createMemoryPasses(now);
+  const isFullOfPasses = ({ id, pass, payment: { payer } }: Charge): boolean => {
+    const plan = pass?.['plan'];
+    if (plan === undefined) return false;
+    const good = passes.good(payer, plan);
+    const buying = values().filter(
+      (other) =>
+        other.id !== id &&
+        other.payment.payer === payer &&
+        other.pass?.['plan'] === plan &&
+        (other.state === 'settling' || (other.state === 'claimed' && other.leaseUntil > now())),
+    );
+    return good + buying.length >= PASSES_OF_A_PAYER;
+  };
   const isProofUsed = ({ id, proof, payment }: Charge): boolean =>
     proof !== null &&
     proof.logIndex !== null &&
@@ -83,6 +107,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       if (known !== undefined) return { kind: 'payment_known', charge: known };
       if (charges.has(charge.id)) return { kind: 'id_taken' };
       if (isFull(charge, options.maxUnsettledPerPayer)) return { kind: 'too_many_unsettled' };
+      if (isFullOfPasses(charge)) return { kind: 'too_many_passes' };
       return { kind: 'written', charge: put(charge, 1) };
     },
     update: async ({ before, after, actor, because }) => {
@@ -96,9 +121,11 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         return { kind: 'stale', charge: known };
       if ('claim' in because && isFull(after, because.options.maxUnsettledPerPayer))
         return { kind: 'too_many_unsettled' };
+      if ('claim' in because && isFullOfPasses(after)) return { kind: 'too_many_passes' };
       if (isProofUsed(after)) return { kind: 'proof_used' };
       const isRenewed = after.leaseUntil === before.charge.leaseUntil;
       const charge = isRenewed ? { ...after, leaseUntil: known.charge.leaseUntil } : after;
+      passes.opened(known.charge, charge);
       return { kind: 'written', charge: put(charge, known.version + 1) };
     },
     due: async (limit) =>
@@ -107,10 +134,12 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         .sort((a, b) => dueAt(a.charge) - dueAt(b.charge))
         .slice(0, limit),
     counters: createMemoryCounters(),
+    passes,
     endRun: async (run) => {
       for (const { charge, version } of charges.values())
         if (charge.owner !== null && isOfRun(charge.owner, run) && charge.leaseUntil > now())
           put({ ...charge, leaseUntil: now() }, version);
+      passes.endRun(run);
     },
     renew: async (run, ids, leaseMs) =>
       ids.filter((id) => {

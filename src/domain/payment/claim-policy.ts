@@ -232,7 +232,9 @@ export type ClaimResult =
   | { readonly kind: Exclude<PaymentStatus, 'claimable'>; readonly charge: Charge }
   /** The charge id has paid already: another payment was made with it. */
   | { readonly kind: 'quote_already_used' }
-  | { readonly kind: 'too_many_unsettled' };
+  | { readonly kind: 'too_many_unsettled' }
+  /** The payer has as many passes of the plan as there may be, those that are being bought included. */
+  | { readonly kind: 'too_many_passes' };
 
 /** Decision about a claim, as far as the charge with the same payment goes. */
 type ClaimDecision = Extract<ClaimResult, { readonly charge: Charge }>;

@@ -164,7 +164,7 @@ export const claimedWire = z.union([
     kind: z.enum(['claimed', 'in_use', 'unfinished', 'spent', 'redeemable', 'already_paid']),
     charge: chargeWire,
   }),
-  z.object({ kind: z.enum(['quote_already_used', 'too_many_unsettled']) }),
+  z.object({ kind: z.enum(['quote_already_used', 'too_many_unsettled', 'too_many_passes']) }),
 ]);
 export const advancedWire = z.union([
   z.object({ kind: z.literal('ok'), charge: chargeWire }),

@@ -39,7 +39,7 @@ export type Ledger = {
 /**
  * Keeps charges. An implementation MUST resolve a write only once it is durable, and reject with LedgerUnavailable if
  * it cannot say. The transaction that writes MUST keep payment, id and proof (if its log index is known) unique. It
- * MUST keep the payer's limit on the network, and write counts and sums. How it groups commits, waits for locks and
+ * MUST keep the payer's limits, and write counts and sums, and the pass that a settled charge buys. How it groups commits, waits for locks and
  * tries again is its own affair.
  */
 export type ChargeStore = {
@@ -50,7 +50,7 @@ export type ChargeStore = {
   /** The store's clock, milliseconds since the epoch; of a remote one an estimate. */
   readonly now: () => number;
   readonly find: (by: ChargeName) => Promise<StoredCharge | undefined>;
-  /** Inserts a charge. A known payment is told before a taken id, and a taken id before too many unsettled ones. */
+  /** Inserts a charge. A known payment is told before a taken id, and a taken id before a limit of its payer. */
   readonly insert: (entry: Entry) => Promise<InsertResult>;
   /**
    * Compare-and-swap: writes what differs between `before` and `after` if the charge still has the version of `before`.
@@ -82,7 +82,7 @@ export type Entry = { readonly charge: Charge; readonly claim: Claim; readonly o
 export type InsertResult =
   | { readonly kind: 'written'; readonly charge: StoredCharge }
   | { readonly kind: 'payment_known'; readonly charge: StoredCharge }
-  | { readonly kind: 'id_taken' | 'too_many_unsettled' };
+  | { readonly kind: 'id_taken' | 'too_many_unsettled' | 'too_many_passes' };
 export type Change = {
   readonly before: StoredCharge;
   /** The charge that stands now. A change that was made already is written once more, so that it is durable. */
@@ -94,7 +94,7 @@ export type UpdateResult =
   | { readonly kind: 'written'; readonly charge: StoredCharge }
   /** The charge has another version; undefined if there is no such charge. */
   | { readonly kind: 'stale'; readonly charge: StoredCharge | undefined }
-  | { readonly kind: 'proof_used' | 'too_many_unsettled' };
+  | { readonly kind: 'proof_used' | 'too_many_unsettled' | 'too_many_passes' };
 
 /** Takes away what is over, a bounded part at a time. */
 export type ChargeKeeping = {
@@ -181,7 +181,8 @@ export function createLedger(
         case 'id_taken':
           return { kind: 'quote_already_used' };
         case 'too_many_unsettled':
-          return { kind: 'too_many_unsettled' };
+        case 'too_many_passes':
+          return { kind: done.kind };
         case 'proof_used':
           throw new LedgerUnavailable('The store took a claim for a proof.');
         default:
@@ -225,6 +226,7 @@ export function createLedger(
         case 'proof_used':
           return { kind: 'conflict', because: 'proof_used', charge: known.charge };
         case 'too_many_unsettled':
+        case 'too_many_passes':
           throw new LedgerUnavailable('The store took a change for a claim.');
         default:
           return updated satisfies never;

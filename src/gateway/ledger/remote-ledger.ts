@@ -107,7 +107,7 @@ export function createRemoteCharges(
   const insert = async (claim: Claim, options: ClaimOptions): Promise<InsertResult> => {
     const answer = await post(claim, options);
     if (answer.kind === 'quote_already_used') return { kind: 'id_taken' };
-    if (!('charge' in answer)) return { kind: 'too_many_unsettled' };
+    if (!('charge' in answer)) return { kind: answer.kind };
     const charge = about(read(answer.charge), (each) => samePayment(each.payment, claim.payment));
     if (answer.kind !== 'claimed') return { kind: 'payment_known', charge: stored(charge) };
     // Another owner would settle and deliver the charge too.
@@ -138,6 +138,7 @@ export function createRemoteCharges(
       case 'written':
         return inserted;
       case 'too_many_unsettled':
+      case 'too_many_passes':
         return { kind: inserted.kind };
       default:
         return inserted satisfies never;

@@ -7,7 +7,7 @@ import type { Ledger } from '../../domain/payment/ledger.ts';
 import type { ResponseOutcome } from '../outcome.ts';
 import type { SeenPayments } from './seen-payments.ts';
 import type { Payment, PayOutcome } from './payment.ts';
-import { tooManyUnsettled } from './payment-problems.ts';
+import { tooManyPasses, tooManyUnsettled } from './payment-problems.ts';
 import type { PaymentResponses } from './payment-responses.ts';
 import type { Redeemer } from './redeemer.ts';
 import type { Repeats } from './repeats.ts';
@@ -98,6 +98,8 @@ export function createKnownPayments({
           return responses.alreadyUsed(payment, 'quote_already_used');
         case 'too_many_unsettled':
           return responses.refuse(payment, tooManyUnsettled());
+        case 'too_many_passes':
+          return responses.refuse(payment, tooManyPasses());
         case 'in_use':
         case 'unfinished':
         case 'spent':

@@ -71,6 +71,14 @@ export function tooManyUnsettled(): Problem {
   );
 }
 
+export function tooManyPasses(): Problem {
+  return paymentProblem(
+    'too_many_passes',
+    'This payer has as many passes of this plan as there may be at a time; nothing was charged. Use one of them up first.',
+    { members: { charged: false } },
+  );
+}
+
 export function ledgerUnavailable(): Problem {
   return paymentProblem(
     'ledger_unavailable',

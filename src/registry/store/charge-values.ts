@@ -26,6 +26,7 @@ import { auditValues, type AuditValues } from './audit-values.ts';
 import { auditOfCharge } from './charge-audit.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import { standingOf } from '../../domain/payment/whereabouts.ts';
+import { openingOf, type PassOpening } from './pass-values.ts';
 import { bytes, integer, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;
@@ -214,10 +215,13 @@ export type RowInsert = {
   readonly credential: string;
 };
 
-/** A payer's unsettled claims on one network. */
+/** A payer's unsettled claims on one network, and passes of one plan. */
 export type Room = {
   readonly network: string;
   readonly payer: string;
+  /** Id of the charge that claims, and the plan of which it buys a pass; null: it buys none. */
+  readonly charge: string;
+  readonly plan: string | null;
   readonly maxUnsettled: number;
   readonly now: number;
 };
@@ -239,6 +243,8 @@ export type RowChange = {
   readonly dropsAnswer: boolean;
   /** Money that moved with this change. */
   readonly settled: SumFacts | null;
+  /** Pass that was sold with it. */
+  readonly opens: PassOpening | null;
   /** Type of the event that webhooks tell of it. */
   readonly tells: ChargeEventType | null;
   /** Entry of the audit log that goes with it. */
@@ -283,6 +289,7 @@ export function toRowChange(change: Change, now: number): RowChange {
     ...(before.credential === after.credential ? {} : { credential: after.credential }),
     dropsAnswer: before.answer !== null && after.answer === null,
     settled: before.settledAt === null && after.settledAt !== null ? settledOf(after) : null,
+    opens: after.pass === null ? null : openingOf(before, after),
     tells: eventOf(before, after),
     audit: entry === undefined ? null : auditValues(entry),
   };
@@ -297,8 +304,9 @@ function eventOf(before: Charge, after: Charge): ChargeEventType | null {
   return before.state === after.state ? null : `charge.${after.state}`;
 }
 
-function roomFor({ payment: { network, payer } }: Charge, options: ClaimOptions, now: number): Room {
-  return { network, payer, maxUnsettled: options.maxUnsettledPerPayer, now };
+function roomFor({ id, payment, pass }: Charge, options: ClaimOptions, now: number): Room {
+  const { network, payer } = payment;
+  return { network, payer, charge: id, plan: pass?.['plan'] ?? null, maxUnsettled: options.maxUnsettledPerPayer, now };
 }
 
 /** An answer that this change keeps. */

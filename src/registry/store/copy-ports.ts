@@ -9,6 +9,8 @@ export type CopiedTable =
   | 'audit'
   | 'charges'
   | 'charge_answers'
+  | 'passes'
+  | 'pass_draws'
   | 'charge_counts'
   | 'charge_sums'
   | 'charge_totals'

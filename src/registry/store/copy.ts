@@ -15,6 +15,7 @@ import type {
   CopyTarget,
   CopyValue,
 } from './copy-ports.ts';
+import { DRAW_COLUMNS, PASS_COLUMNS } from './pass-values.ts';
 import { ROUTE_COLUMNS } from './route-values.ts';
 
 /** Tables that are copied, in this order, and their columns. An answer is a row of its own: it may be large. */
@@ -27,6 +28,8 @@ export const COPIED = {
   audit: ['n', ...AUDIT_COLUMNS],
   charges: ['seq', 'version', ...ALL, 'credential', 'event_sequence'],
   charge_answers: ['seq', 'status', 'headers', 'body'],
+  passes: ['seq', ...PASS_COLUMNS],
+  pass_draws: DRAW_COLUMNS,
   charge_counts: ['state', 'charges'],
   charge_sums: ['hour', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],
   charge_totals: ['step', 'start', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],

@@ -5,6 +5,7 @@ import type { Scope } from '../../domain/scope.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import { LedgerUnavailable, type ChargeKeeping, type ChargeStore } from '../../domain/payment/ledger.ts';
 import type { CounterStore } from '../../domain/selling/counter.ts';
+import type { PassStore } from '../../domain/selling/pass-store.ts';
 import type { TotalsStore } from '../../domain/totals/totals-store.ts';
 import type { WebhookStore } from '../../domain/webhooks/webhook-store.ts';
 import type { Route, RouteWire } from '../../domain/routing/route.ts';
@@ -119,6 +120,8 @@ export type ChargesStore = ChargeStore &
     readonly endRun: (run: string) => Promise<void>;
     /** Counters of requests beside the charges. */
     readonly counters: CounterStore;
+    /** Passes that were sold, and draws on them. */
+    readonly passes: PassStore;
     /** Sums beside the charges. */
     readonly totals: TotalsStore;
     /** Events on their way to endpoints. */

@@ -4,7 +4,9 @@ import { createLedger, type Ledger, type ObserveLeases } from '../../domain/paym
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import type { ChargesStore } from './ports.ts';
 
-export type StoredLedger = Ledger & ChargeReports & Pick<ChargesStore, 'check' | 'close' | 'endRun' | 'counters'>;
+export type StoredLedger = Ledger &
+  ChargeReports &
+  Pick<ChargesStore, 'check' | 'close' | 'endRun' | 'counters' | 'passes'>;
 
 /** Makes the ledger over `store`. It takes a payer or a transaction in any spelling. */
 export function ledgerOf(
@@ -12,12 +14,13 @@ export function ledgerOf(
   spelling: Spelling,
   observe?: ObserveLeases,
 ): StoredLedger {
-  const { get, history, watchChanges, changesAfter, summary, alarms, countByState, check, close, endRun, counters } =
-    store;
+  const { get, history, watchChanges, changesAfter, summary, alarms, countByState, check, close, endRun } = store;
+  const { counters, passes } = store;
   const spell = (text: string | undefined): string | undefined => text && spelling.identifier(text);
   return {
     ...createLedger(store, spelling, undefined, observe),
-    ...{ get, history, watchChanges, changesAfter, summary, alarms, countByState, check, close, endRun, counters },
+    ...{ get, history, watchChanges, changesAfter, summary, alarms, countByState, check, close, endRun },
+    ...{ counters, passes },
     list: (filter) => store.list({ ...filter, payer: spell(filter.payer), transaction: spell(filter.transaction) }),
     search: (search, limit) => store.search({ ...search, transaction: spell(search.transaction) }, limit),
   };

@@ -1,17 +1,19 @@
 // Calls of the ledger that share one transaction: locks, inserts, changes and COMMIT go out in one round trip. Calls
 // that wrote nothing are looked up after it. Only the word COMMIT says that something was written.
 import { fnv1a } from '../../../domain/fnv.ts';
-import type { Charge, KeptAnswer, PaymentKey } from '../../../domain/payment/charge.ts';
+import type { KeptAnswer, PaymentKey } from '../../../domain/payment/charge.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
 import {
   type InsertRefusal,
   type UpdateRefusal,
   type RowChange,
+  type Room,
   type RowInsert,
   readStored,
   type Value,
 } from '../charge-values.ts';
 import { AUDIT_COLUMNS } from '../audit-values.ts';
+import { DRAW_COLUMNS, PASS_COLUMNS } from '../pass-values.ts';
 import { integer, text, type Row } from '../rows.ts';
 import type { ChangeKindOfRow, ChargeSql } from './charge-sql.ts';
 import { codeOf, constraintOf, PostgresRefusal, type Answer, type Session, type Statement } from './connection.ts';
@@ -63,7 +65,7 @@ export async function runBatch(
     if (call.kind === 'update') return [{ place, key: call.change.id }];
     return 'id' in call.by ? [{ place, key: call.by.id }] : [];
   });
-  const [byPayment, byId] = await Promise.all([
+  const [byPayment, byId, full] = await Promise.all([
     found(session, sql.findByPayments, payments, (keys: readonly PaymentKey[]) => [
       keys.map(({ payer }) => plain(payer)),
       keys.map(({ unique }) => plain(unique)),
@@ -71,10 +73,17 @@ export async function runBatch(
       keys.map(({ asset }) => plain(asset)),
     ]),
     found(session, sql.findByIds, ids, (keys: readonly string[]) => [keys.map(plain)]),
+    fullOfPasses(session, sql.full, missing, options.now()),
   ]);
   const seen = (stored: StoredCharge | undefined): StoredCharge | undefined => stored && held(stored, until);
   for (const { call, place } of missing)
-    outcomes[place] = { kind: 'done', result: missed(call, seen(byPayment.get(place)), seen(byId.get(place))) };
+    outcomes[place] = {
+      kind: 'done',
+      result: missed(call, {
+        ...{ ofPayment: seen(byPayment.get(place)), ofId: seen(byId.get(place)) },
+        full: full.has(place) ? 'too_many_passes' : 'too_many_unsettled',
+      }),
+    };
   return outcomes;
 }
 
@@ -129,7 +138,7 @@ function planOf(calls: readonly BatchCall[]): BatchPlan {
       }
       for (const name of names) seen.add(name);
       inserts.push({ place, insert });
-      locks.add(lockOf(insert.room));
+      for (const lock of locksOf(insert.room)) locks.add(lock);
     } else if (call.kind === 'update') {
       const { change, kept } = call;
       const kind = kindOf(change, kept);
@@ -138,7 +147,7 @@ function planOf(calls: readonly BatchCall[]): BatchPlan {
       const group = updates.get(name) ?? { kind, changes: [] };
       group.changes.push({ place, change, kept });
       updates.set(name, group);
-      if (change.room !== null) locks.add(lockOf(change.room));
+      if (change.room !== null) for (const lock of locksOf(change.room)) locks.add(lock);
     }
   }
   const sorted = [...updates].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
@@ -159,9 +168,11 @@ function kindOf(change: RowChange, kept: KeptAnswer | undefined): ChangeKindOfRo
     after: change.after,
     isOwner: change.leaseUntil === null,
     hasRoom: change.room !== null,
+    buysPass: change.room !== null && change.room.plan !== null,
     setsCredential: change.credential !== undefined,
     setsAnswer: kept !== undefined || change.dropsAnswer,
     isSettled: change.settled !== null,
+    opensPass: change.opens !== null,
     tells: change.tells,
     isAudited: change.audit !== null,
   };
@@ -208,6 +219,7 @@ function insertValues(inserts: BatchPlan['inserts']): unknown[] {
   return [
     inserts.map(({ place }) => place),
     inserts.map(({ insert }) => insert.room.maxUnsettled),
+    inserts.map(({ insert }) => bound(insert.room.plan)),
     inserts.map(({ insert }) => plain(insert.credential)),
     ...Array.from({ length: width }, (_, column) => inserts.map(({ insert }) => bound(insert.values[column]))),
   ];
@@ -220,6 +232,7 @@ function updateValues(kind: ChangeKindOfRow, changes: BatchPlan['updates'][numbe
     changes.map(({ change }) => change.version),
     ...(kind.isOwner ? [] : [changes.map(({ change }) => change.leaseUntil)]),
     ...(kind.hasRoom ? [changes.map(({ change }) => change.room?.maxUnsettled)] : []),
+    ...(kind.buysPass ? [changes.map(({ change }) => bound(change.room?.plan))] : []),
     ...(kind.setsCredential ? [changes.map(({ change }) => bound(change.credential))] : []),
     ...(kind.setsAnswer
       ? [
@@ -230,6 +243,12 @@ function updateValues(kind: ChangeKindOfRow, changes: BatchPlan['updates'][numbe
       : []),
     ...kind.columns.map((_, column) => changes.map(({ change }) => bound(change.values[column]))),
     ...(kind.isAudited ? AUDIT_COLUMNS.map((_, at) => changes.map(({ change }) => bound(change.audit?.[at]))) : []),
+    ...(kind.opensPass
+      ? [
+          ...PASS_COLUMNS.map((_, at) => changes.map(({ change }) => bound(change.opens?.pass[at]))),
+          ...DRAW_COLUMNS.map((_, at) => changes.map(({ change }) => bound(change.opens?.first?.[at]))),
+        ]
+      : []),
   ];
 }
 
@@ -249,17 +268,45 @@ async function found<K>(
   );
 }
 
-function missed(call: BatchCall, ofPayment: StoredCharge | undefined, ofId: StoredCharge | undefined): BatchResult {
+/** Places of the calls whose payers have as many passes as there may be. */
+async function fullOfPasses(
+  session: Session,
+  statement: Statement,
+  missing: readonly { readonly call: BatchCall; readonly place: number }[],
+  now: number,
+): Promise<ReadonlySet<number>> {
+  const buyers = missing.flatMap(({ call, place }) => {
+    const room = call.kind === 'insert' ? call.insert.room : call.kind === 'update' ? call.change.room : null;
+    return room === null || room.plan === null ? [] : [{ place, room, plan: room.plan }];
+  });
+  if (buyers.length === 0) return new Set();
+  const columns = [
+    buyers.map(({ room }) => plain(room.payer)),
+    buyers.map(({ plan }) => plain(plan)),
+    buyers.map(({ room }) => plain(room.charge)),
+  ];
+  const { rows } = await session.query(statement, [...columns, now]);
+  return new Set(rows.flatMap((row) => buyers[integer(row, 'n') - 1]?.place ?? []));
+}
+
+/** What a look-up found for a call that wrote nothing; `full`: the limit of its payer, if nothing else was in the way. */
+type Found = {
+  readonly ofPayment: StoredCharge | undefined;
+  readonly ofId: StoredCharge | undefined;
+  readonly full: 'too_many_unsettled' | 'too_many_passes';
+};
+
+function missed(call: BatchCall, { ofPayment, ofId, full }: Found): BatchResult {
   switch (call.kind) {
     case 'find':
       return ofPayment ?? ofId;
     case 'insert':
       if (ofPayment !== undefined) return { kind: 'payment_known', charge: ofPayment };
-      return { kind: ofId === undefined ? 'too_many_unsettled' : 'id_taken' };
+      return { kind: ofId === undefined ? full : 'id_taken' };
     case 'update': {
       const { version, leaseUntil, room } = call.change;
       const same = ofId?.version === version && (leaseUntil === null || ofId.charge.leaseUntil === leaseUntil);
-      return room !== null && same ? { kind: 'too_many_unsettled' } : { kind: 'stale', charge: ofId };
+      return room !== null && same ? { kind: full } : { kind: 'stale', charge: ofId };
     }
     default:
       return call satisfies never;
@@ -275,7 +322,7 @@ function bound(value: Value | undefined): Value {
   return typeof value === 'string' ? plain(value) : (value ?? null);
 }
 
-/** A payer that shares it with another waits for it, and no more. */
-function lockOf({ network, payer }: Pick<Charge['payment'], 'network' | 'payer'>): number {
-  return fnv1a(`${network} ${payer}`);
+/** A payer that shares them with another waits for it, and no more. Passes are counted over all networks. */
+function locksOf({ network, payer, plan }: Room): readonly number[] {
+  return [fnv1a(`${network} ${payer}`), ...(plan === null ? [] : [fnv1a(`pass ${payer}`)])];
 }

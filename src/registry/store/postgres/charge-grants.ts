@@ -6,7 +6,7 @@ const CHARGE_TABLES = [
   ...['charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_totals', 'charge_work'],
   ...['request_totals', 'overhead_totals', 'sale_totals', 'totals_sources'],
   ...['charge_changes', 'charge_watch'],
-  ...['counters', 'counter_windows', 'counter_groups', 'counter_changes'],
+  ...['counters', 'counter_windows', 'counter_groups', 'counter_changes', 'passes', 'pass_draws'],
   ...['webhook_endpoints', 'webhook_wants', 'webhook_events', 'webhook_deliveries'],
 ];
 const MAX_NAME_BYTES = 63;

@@ -52,7 +52,10 @@ export function createPrune({ sql, run, use, find, update, now, settings }: Prun
     walk: named(
       `SELECT seq, state, created_at, updated_at <= $2 AND
            CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_KEPT_MS} ELSE deadline * 1000 END <= $3
-           AND (state IN ('delivered', 'failed', 'released') OR state = 'settled' AND refunded_at IS NOT NULL) AS over
+           AND (state IN ('delivered', 'failed', 'released') OR state = 'settled' AND refunded_at IS NOT NULL)
+           AND (pass IS NULL OR NOT EXISTS (
+             SELECT 1 FROM ${schema}.passes AS p WHERE p.id = 'pass_' || substr(${charges}.id, 5) AND p.ends_at > $2))
+           AS over
        FROM ${charges} WHERE seq > $1 ORDER BY seq LIMIT $4`,
     ),
     remove: named(`DELETE FROM ${charges} WHERE seq = ANY ($1::int8[])`),

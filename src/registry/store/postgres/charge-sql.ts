@@ -6,7 +6,9 @@ import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChargeState } from '../../../domain/payment/charge.ts';
 import type { ChargeEventType } from '../../../domain/webhooks/event-types.ts';
 import { AUDIT_COLUMNS } from '../audit-values.ts';
+import { PASSES_OF_A_PAYER } from '../../../domain/selling/pass-store.ts';
 import { ALL, DIGESTS, UNLISTED } from '../charge-values.ts';
+import { DRAW_COLUMNS, PASS_COLUMNS, typeOf } from '../pass-values.ts';
 import type { Statement } from './connection.ts';
 import { isWanted, queueing } from './webhook-outbox.ts';
 
@@ -20,9 +22,11 @@ export type ChangeKindOfRow = {
   readonly after: ChargeState;
   readonly isOwner: boolean;
   readonly hasRoom: boolean;
+  readonly buysPass: boolean;
   readonly setsCredential: boolean;
   readonly setsAnswer: boolean;
   readonly isSettled: boolean;
+  readonly opensPass: boolean;
   readonly tells: ChargeEventType | null;
   readonly isAudited: boolean;
 };
@@ -93,6 +97,16 @@ export function createChargeSql(schema: string) {
          AND state IN ('claimed', 'settling', 'settled') RETURNING id`,
     ),
     /** Binds the time and a run. */
+    endRunDraws: named(
+      `UPDATE ${schema}.pass_draws SET lease_until = $1
+       WHERE state = 'reserved' AND lease_until > $1 AND left(owner, length($2) + 1) = $2 || '/'`,
+    ),
+    /** Binds payers, plans, ids of charges and the time: those that have as many passes as there may be. */
+    full: named(
+      `SELECT k.n FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (payer, plan, id, n)
+       WHERE ${passesOf(schema, 'k', '$4')} >= ${PASSES_OF_A_PAYER}`,
+    ),
+    /** Binds the time and a run. */
     endRun: named(
       `UPDATE ${charges} SET lease_until = $1 WHERE lease_until > $1 AND left(owner, length($2) + 1) = $2 || '/'
          AND seq IN (SELECT seq FROM ${charges} WHERE is_open UNION ALL SELECT seq FROM ${schema}.charges_undelivered)`,
@@ -140,6 +154,15 @@ function unsettled(schema: string, row: string): string {
     LIMIT ${row}.room) AS few)`;
 }
 
+/** Counts the passes of a payer and plan of `row` that are good, and the purchases that may open one, but that of the row's charge. */
+function passesOf(schema: string, row: string, now: string): string {
+  return `((SELECT count(*) FROM ${schema}.passes AS p WHERE p.payer = ${row}.payer AND p.plan = ${row}.plan
+        AND p.ends_at > ${now}::int8 AND p.revoked_at IS NULL AND p.is_used_up = 0)
+    + (SELECT count(*) FROM ${schema}.charges AS o WHERE o.is_open AND o.payer = ${row}.payer AND o.id <> ${row}.id
+        AND o.pass IS NOT NULL AND o.pass::json ->> 'plan' = ${row}.plan
+        AND (o.state = 'settling' OR o.lease_until > ${now}::int8)))`;
+}
+
 /** Counts `moves`: rows of (state, by). Binds the shard at `$2`. */
 function counting(schema: string, moves: string): string {
   return `INSERT INTO ${schema}.charge_counts AS t (state, shard, charges)
@@ -177,15 +200,25 @@ function telling(schema: string, values: string, from: string): string {
 }
 
 /**
- * Binds the time, the shard, then for each charge its place, its payer's limit, its credential and `allValues`. Known
+ * Binds the time, the shard, then for each charge its place, its payer's limit, the plan of the pass that it buys, its
+ * credential and `allValues`. Known
  * payments and taken ids do not count against the limit. New ones count after those in the table and those before them
  * in the batch.
  */
 function insertSql(schema: string): string {
-  const columns = [['n', 'int8'], ['room', 'int8'], ['credential', 'text'], ...ALL.map(typed)] as const;
+  const columns = [
+    ...([
+      ['n', 'int8'],
+      ['room', 'int8'],
+      ['plan', 'text'],
+      ['credential', 'text'],
+    ] as const),
+    ...ALL.map(typed),
+  ] as const;
   const targets = [...ALL, 'credential'];
   return `WITH fresh AS (
-    SELECT v.*, row_number() OVER (PARTITION BY v.payer, v.network ORDER BY v.n) AS place FROM ${rowsOf(columns, 3)}
+    SELECT v.*, row_number() OVER (PARTITION BY v.payer, v.network ORDER BY v.n) AS place,
+      row_number() OVER (PARTITION BY v.payer, v.plan ORDER BY v.n) AS pass_place FROM ${rowsOf(columns, 3)}
     WHERE NOT EXISTS (SELECT 1 FROM ${schema}.charges AS k WHERE k.payer = v.payer AND k.unique_key = v.unique_key
         AND k.network = v.network AND k.asset = v.asset)
       AND NOT EXISTS (SELECT 1 FROM ${schema}.charges AS k WHERE k.id = v.id)
@@ -193,6 +226,7 @@ function insertSql(schema: string): string {
     INSERT INTO ${schema}.charges AS c (${targets.join(', ')}, event_sequence)
     SELECT ${targets.map(written).join(', ')}, ${oneMore(schema, 'charge.claimed')} FROM fresh AS v
     WHERE v.place + ${unsettled(schema, 'v')} <= v.room
+      AND CASE WHEN v.plan IS NULL THEN true ELSE v.pass_place + ${passesOf(schema, 'v', '$1')} <= ${PASSES_OF_A_PAYER} END
     ORDER BY v.payer, v.unique_key, v.network, v.asset
     ON CONFLICT DO NOTHING RETURNING ${toldColumns('c')}
   ), counted AS (${counting(schema, 'SELECT state, count(*) FROM made GROUP BY state')}),
@@ -205,6 +239,19 @@ function insertSql(schema: string): string {
 const SUMMED =
   'c.id, c.seq, c.route_id, c.price_currency, c.network, c.asset, c.asset_decimals, c.amount, c.settled_at';
 
+/** Columns of the pass that a change opens, and of its first draw, by their names among those of the change. */
+const OPENED = [
+  ...PASS_COLUMNS.map((name) => [`pass_${name}`, name] as const),
+  ...DRAW_COLUMNS.map((name) => [`draw_${name}`, name] as const),
+];
+
+/** Writes the rows of `done` that have an id under `prefix`. */
+function opening(schema: string, table: string, prefix: string, columns: readonly string[]): string {
+  const values = columns.map((name) => `${prefix}${name}`).join(', ');
+  return `${table}_opened AS (INSERT INTO ${schema}.${table} (${columns.join(', ')}) SELECT ${values} FROM done
+    WHERE ${prefix}id IS NOT NULL ON CONFLICT DO NOTHING)`;
+}
+
 /**
  * Binds the time, the shard, the shift of the clock, and until when nothing is taken from an owner. Then for each
  * change its place, id and version, and the values that it sets. A claim also has its payer's limit, and a change by
@@ -215,16 +262,19 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
   const changed = kind.columns.flatMap((index) => ALL[index] ?? []);
   const answer = kind.setsAnswer ? ANSWER : [];
   const audited = kind.isAudited ? AUDIT_COLUMNS.map((name) => `audit_${name}`) : [];
+  const opened = kind.opensPass ? OPENED : [];
   const columns: (readonly [string, string])[] = [
     ['n', 'int8'],
     ['of_id', 'text'],
     ['of_version', 'int8'],
     ...(kind.isOwner ? [] : [['of_lease', 'int8'] as const]),
     ...(kind.hasRoom ? [['room', 'int8'] as const] : []),
+    ...(kind.buysPass ? [['plan', 'text'] as const] : []),
     ...(kind.setsCredential ? [['credential', 'text'] as const] : []),
     ...answer.map(typed),
     ...changed.map(typed),
     ...audited.map((name): [string, string] => [name, name === 'audit_at' ? 'int8' : 'text']),
+    ...opened.map(([name, column]): [string, string] => [name, typeOf(column)]),
   ];
   const sets = [...(kind.setsCredential ? ['credential'] : []), ...answer, ...changed];
   const parts = [
@@ -241,10 +291,13 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
           AND CASE WHEN c.owner IS NULL THEN c.lease_until ELSE greatest(c.lease_until, $4::int8) END <= ${CLOCK} + $3::int8`
       }
       ${kind.hasRoom ? `AND ${unsettled(schema, 'v')} < v.room` : ''}
+      ${kind.buysPass ? `AND ${passesOf(schema, 'v', '$1')} < ${PASSES_OF_A_PAYER}` : ''}
       AND $4::int8 IS NOT NULL AND $3::int8 IS NOT NULL AND $1::int8 IS NOT NULL
       RETURNING v.n, ${kind.tells === null ? SUMMED : toldColumns('c')}
-        ${audited.map((name) => `, v.${name}`).join('')})`,
+        ${[...audited, ...opened.map(([name]) => name)].map((name) => `, v.${name}`).join('')})`,
   ];
+  if (kind.opensPass)
+    parts.push(opening(schema, 'passes', 'pass_', PASS_COLUMNS), opening(schema, 'pass_draws', 'draw_', DRAW_COLUMNS));
   if (kind.isAudited)
     parts.push(
       `noted AS (INSERT INTO ${schema}.audit (${AUDIT_COLUMNS.join(', ')}) SELECT ${audited.join(', ')} FROM done)`,

@@ -23,6 +23,7 @@ import { plain, type BatchResult } from './charge-batch.ts';
 import { createChargeConnections } from './charge-connections.ts';
 import { watchChanges } from './charge-changes.ts';
 import { createCounters } from './counters.ts';
+import { createPasses } from './passes.ts';
 import { createPrune } from './charge-prune.ts';
 import type { AskReader } from './charge-lists.ts';
 import { createReports } from './charge-reports.ts';
@@ -81,16 +82,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
   const counters = createCounters({
     ...{ schema: links.schema, named: sql.named, use: writers.use, now, settings: links.settings },
   });
-  const asking =
-    (prepare: (text: string) => Statement): AskReader =>
-    async (text, values) => {
-      const bound = values.map((value) => (typeof value === 'string' ? plain(value) : value));
-      try {
-        return await links.reader.use(performance.now() + timeoutMs, (session) => session.query(prepare(text), bound));
-      } catch (error) {
-        throw new LedgerUnavailable(messageOf(error), { cause: error });
-      }
-    };
+  const asking = askingOf(links);
   const readers = { ask: asking(sql.named), once: asking((text) => ({ name: '', text })) };
 
   const updateLater = async (change: RowChange): Promise<UpdateRefusal | undefined> =>
@@ -102,6 +94,18 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     const isLater = kept === undefined && 'event' in change.because && change.because.event.kind === 'delivered';
     return isLater ? updateLater(row) : write(row, kept);
   };
+
+  const passes = createPasses({
+    ...{
+      schema: links.schema,
+      run,
+      named: sql.named,
+      use: writers.use,
+      ask: readers.once,
+      now,
+      settings: links.settings,
+    },
+  });
 
   return {
     run,
@@ -132,7 +136,11 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
         const ours = new Set(rows.map((row) => text(row, 'id')));
         return ids.filter((id) => ours.has(id));
       }),
-    endRun: (run) => writers.use(async (session) => void (await session.query(sql.endRun, [now(), run]))),
+    endRun: (run) =>
+      writers.use(async (session) => {
+        await session.query(sql.endRun, [now(), run]);
+        await session.query(sql.endRunDraws, [now(), run]);
+      }),
     check: async () => {
       try {
         await writers.use((session, shard) => session.query(sql.touch, [shard]));
@@ -141,10 +149,11 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       }
     },
     prune: async (before, limit) => {
-      const [charges, counted] = [await prune(before, limit), await counters.prune(limit)];
-      return charges || counted;
+      const more = [await prune(before, limit), await counters.prune(limit)];
+      return [...more, await passes.prune(before.closedMs, limit)].includes(true);
     },
     counters,
+    passes,
     watchChanges: () =>
       writers.use((session) => watchChanges(session, { schema: links.schema, settings: links.settings(), now: now() })),
     ...createReports(sql, readers, now),
@@ -155,6 +164,18 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       await writers.close();
       await links.close();
     },
+  };
+}
+
+/** Makes what reads on the connection of reports. */
+function askingOf({ reader, timeoutMs }: Links): (prepare: (text: string) => Statement) => AskReader {
+  return (prepare) => async (text, values) => {
+    const bound = values.map((value) => (typeof value === 'string' ? plain(value) : value));
+    try {
+      return await reader.use(performance.now() + timeoutMs, (session) => session.query(prepare(text), bound));
+    } catch (error) {
+      throw new LedgerUnavailable(messageOf(error), { cause: error });
+    }
   };
 }
 

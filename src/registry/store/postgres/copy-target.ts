@@ -84,6 +84,7 @@ function createSession(session: Session, schema: string, random: Random): CopySe
       await session.simple(
         `INSERT INTO ${schema}.charges_undelivered (seq) SELECT seq FROM ${schema}.charges WHERE state = 'settled';
          ALTER TABLE ${schema}.charges ALTER COLUMN seq RESTART WITH ${nextSeq};
+         SELECT setval(pg_get_serial_sequence('${schema}.passes', 'seq'), (SELECT coalesce(max(seq), 0) + 1 FROM ${schema}.passes), false);
          SELECT setval(pg_get_serial_sequence('${schema}.webhook_events', 'n'), (SELECT coalesce(max(n), 0) + 1 FROM ${schema}.webhook_events), false);
          SELECT setval(pg_get_serial_sequence('${schema}.audit', 'n'), (SELECT coalesce(max(n), 0) + 1 FROM ${schema}.audit), false)`,
       );
@@ -105,7 +106,16 @@ function createSession(session: Session, schema: string, random: Random): CopySe
 /** A row in any of them is one of a store that was used; `check` of a server that started leaves one. */
 const FILLED = [
   ...['routes', 'changes', 'api_keys', 'charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_work'],
-  ...['charge_totals', 'request_totals', 'overhead_totals', 'sale_totals', 'totals_sources', 'audit'],
+  ...[
+    'passes',
+    'pass_draws',
+    'charge_totals',
+    'request_totals',
+    'overhead_totals',
+    'sale_totals',
+    'totals_sources',
+    'audit',
+  ],
   ...['webhook_endpoints', 'webhook_wants', 'webhook_events', 'webhook_deliveries'],
 ] as const;
 
@@ -138,6 +148,8 @@ const TARGETS: Readonly<Record<CopiedTable, Target>> = {
        FROM ${schema}.charges WHERE answer_status IS NOT NULL ORDER BY seq`,
     fetched: 8,
   },
+  passes: plainly('passes', 'ORDER BY seq'),
+  pass_draws: plainly('pass_draws', 'ORDER BY id'),
   // Shards are added up.
   charge_counts: {
     columns: [...COPIED.charge_counts, 'shard'],
@@ -184,7 +196,7 @@ function writing(schema: string, table: CopiedTable): string {
     const sets = columns.filter((name) => name !== 'seq').map((name) => `${name} = v.${name}`);
     return `UPDATE ${schema}.charges AS c SET ${sets.join(', ')} FROM ${rows('charges')} AS v WHERE c.seq = v.seq`;
   }
-  const asGiven = table === 'charges' || table === 'audit' ? 'OVERRIDING SYSTEM VALUE' : '';
+  const asGiven = table === 'charges' || table === 'audit' || table === 'passes' ? 'OVERRIDING SYSTEM VALUE' : '';
   return `INSERT INTO ${schema}.${table} (${named}) ${asGiven} SELECT ${named} FROM ${rows(table)}`;
 }
 

@@ -27,7 +27,9 @@ export function createPrune(db: DatabaseSync, totals: Pick<Totals, 'moved'>, { f
     walk: db.prepare(
       `SELECT seq, state, created_at, updated_at <= ?2 AND
            CASE WHEN deadline IS NULL THEN claimed_at + ${NO_DEADLINE_KEPT_MS} ELSE deadline * 1000 END <= ?3
-           AND (state IN ('delivered', 'failed', 'released') OR state = 'settled' AND refunded_at IS NOT NULL) AS over
+           AND (state IN ('delivered', 'failed', 'released') OR state = 'settled' AND refunded_at IS NOT NULL)
+           AND (pass IS NULL OR NOT EXISTS (SELECT 1 FROM passes WHERE id = 'pass_' || substr(charges.id, 5) AND ends_at > ?2))
+           AS over
        FROM charges WHERE seq > ?1 ORDER BY seq LIMIT ?4`,
     ),
     remove: db.prepare('DELETE FROM charges WHERE seq = ?'),

@@ -5,7 +5,9 @@ import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import type { Change, UpdateResult } from '../../../domain/payment/ledger.ts';
 import { LOCAL_RUN } from '../../../domain/payment/run-names.ts';
+import { changeToText } from '../../../domain/selling/draw-text.ts';
 import { type ChargesOptions, type ChargesStore, UPGRADING } from '../ports.ts';
+import { revocationValues } from '../pass-values.ts';
 import { keptBy, toRowChange, toRowInsert, type UpdateRefusal } from '../charge-values.ts';
 import { createCallQueue, type CallQueueOptions, type Carrier } from '../call-queue.ts';
 import {
@@ -94,15 +96,28 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     endRun: (owner) => writer.call('endRun', owner, now()),
     check: () => writer.call('check'),
     prune: async (before, limit) => {
-      const [charges, counters] = await Promise.all([
+      const more = await Promise.all([
         writer.call('prune', before, limit, now()),
         writer.call('pruneCounters', limit, now()),
+        writer.call('prunePasses', before.closedMs, limit, now()),
       ]);
-      return charges || counters;
+      return more.includes(true);
     },
     counters: {
       change: (changes) => writer.call('changeCounters', changes, now()),
       identities: async () => new Map(await writer.call('counterIdentities', now())),
+    },
+    passes: {
+      run,
+      change: (change) => writer.call('changeDraws', changeToText(change), now()),
+      renew: (owner, ids, leaseMs) => writer.call('renewDraws', owner, ids, leaseMs, now()),
+      ofPayer: (payer) => writer.call('passesOfPayer', payer, now()),
+      revoked: (after, limit) => writer.call('revokedPasses', after, limit, now()),
+      list: async (filter) => (await reading()).call('listPasses', filter, now()),
+      get: async (id) => (await reading()).call('getPass', id),
+      revoke: (id, cause) => writer.call('revokePass', id, revocationValues(id, now(), cause), now()),
+      outstanding: async () => (await reading()).call('outstandingPasses', now()),
+      endLost: (limit) => writer.call('endLostDraws', limit, now()),
     },
     list: async (filter) => (await reading()).call('list', filter, now()),
     get: async (id) => (await reading()).call('get', id, now()),
@@ -263,7 +278,9 @@ function createLedgerThread({ spawn, now, log }: ThreadOptions): Carrier<Call, u
 }
 
 /** Calls whose arguments are JSON as they are: no bigint, no bytes. */
-const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>(['find', 'insert', 'update', 'changeCounters']);
+const AS_TEXT: ReadonlySet<CallName> = new Set<CallName>([
+  ...(['find', 'insert', 'update', 'changeCounters', 'changeDraws'] as const),
+]);
 
 /** Writes what `readBatch` of the thread reads. */
 function writeBatch(calls: readonly Call[], now: number): Batch {

@@ -19,6 +19,7 @@ import { createChargeReads } from './charge-reports.ts';
 import { createChargeWrites, type ChargeWrites } from './charge-writes.ts';
 import { isBusy, isConstraint, isStoreFailure, openDatabase } from './database.ts';
 import { createCounterRows } from './counter-rows.ts';
+import { createPassReads, createPassWrites } from './pass-rows.ts';
 import { createTotalsReads, createTotalsWrites } from './request-totals.ts';
 import { createWebhookReads } from './webhook-rows.ts';
 
@@ -60,6 +61,7 @@ function run(options: WorkerOptions, send: (message: ThreadReply) => void): (mes
       calls: {
         ...{ ...writes, ...createChargeReads(db), ...createWebhookReads(db) },
         ...{ ...createCounterRows(db), ...createTotalsWrites(db), ...createTotalsReads(db) },
+        ...{ ...createPassWrites(db), ...createPassReads(db) },
       },
       writes,
       files: filesOf(options.file),

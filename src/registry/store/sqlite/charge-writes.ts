@@ -18,6 +18,7 @@ import { INSERT, SELECT_BY_ID, SELECT_BY_PAYMENT, updateOf } from './charge-rows
 import { createPrune, type ChargePruner } from './charge-prune.ts';
 import { createChangeWrites } from './charge-changes.ts';
 import { createTotals } from './charge-totals.ts';
+import { createPassOpener, type PassOpener } from './pass-rows.ts';
 import { createOutbox } from './webhook-outbox.ts';
 import { createWebhookWrites, type WebhookWrites } from './webhook-rows.ts';
 import { createAuditInsert } from './audit-insert.ts';
@@ -60,14 +61,6 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     byPayment: db.prepare(SELECT_BY_PAYMENT),
     byId: db.prepare(SELECT_BY_ID),
     seqById: db.prepare('SELECT seq FROM charges WHERE id = ?'),
-    // The rows are not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call.
-    // Their number is at most the limit, and claims whose owner died, which are taken over within seconds.
-    unsettled: db.prepare(
-      `SELECT count(*) AS unsettled FROM charges INDEXED BY charges_unsettled
-       WHERE state IN ('claimed', 'settling') AND payer = ?1 AND network = ?3
-         AND CASE state WHEN 'claimed' THEN lease_until > ?2
-             ELSE coalesce(deadline * 1000, claimed_at + ${NO_DEADLINE_MS}) > ?2 - ${OVERDUE_MS} END`,
-    ),
     due: db.prepare(`SELECT id FROM charges ${DUE}`),
     insert: db.prepare(INSERT),
     keepCredential: db.prepare('INSERT OR REPLACE INTO charge_credentials (seq, credential) VALUES (?, ?)'),
@@ -78,27 +71,27 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     touch: db.prepare("UPDATE charge_counts SET charges = charges + ? WHERE state = 'claimed'"),
   };
 
+  const passes = createPassOpener(db);
   const find = (by: ChargeName): StoredCharge | undefined => {
     if ('id' in by) return readOrNot(sql.byId.get(by.id));
     const { network, asset, payer, unique } = by.payment;
     return readOrNot(sql.byPayment.get(network, asset, payer, unique));
   };
-  const isFull = ({ network, payer, maxUnsettled, now }: Room): boolean =>
-    Number(sql.unsettled.get(payer, now, network)?.['unsettled']) >= maxUnsettled;
+  const refusalOf = createRoomRule(db, passes);
 
   const totals = createTotals(db);
   const changes = createChangeWrites(db);
   const outbox = createOutbox(db);
   const updating = createUpdates(db);
   const addAudit = createAuditInsert(db);
-
   const update = (change: RowChange, kept?: KeptAnswer): UpdateRefusal | undefined => {
     const { id, version, leaseUntil, room, before, after, columns, values, credential, settled } = change;
     const lease = leaseUntil === null ? [] : [leaseUntil];
-    if (room !== null && isFull(room)) {
+    const refused = room === null ? undefined : refusalOf(room);
+    if (refused !== undefined) {
       const charge = find({ id });
       const same = charge?.version === version && (leaseUntil === null || charge.charge.leaseUntil === leaseUntil);
-      return same ? { kind: 'too_many_unsettled' } : { kind: 'stale', charge };
+      return same ? { kind: refused } : { kind: 'stale', charge };
     }
     let written: boolean;
     try {
@@ -122,6 +115,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     changes.moved(id, before, after);
     outbox.charge(id, change.tells);
     if (settled !== null) totals.settled(settled);
+    if (change.opens !== null) passes.open(change.opens);
     if (change.audit !== null) addAudit(change.audit);
     return undefined;
   };
@@ -129,9 +123,9 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
   return {
     find,
     insert: ({ payment, id, room, state, values, credential }) => {
-      const full = isFull(room);
+      const refused = refusalOf(room);
       let broken: Error | undefined;
-      if (!full) {
+      if (refused === undefined) {
         try {
           const seq = Number(sql.insert.run(...values).lastInsertRowid);
           sql.keepCredential.run(seq, credential);
@@ -147,8 +141,8 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
       const charge = find({ payment });
       if (charge !== undefined) return { kind: 'payment_known', charge };
       if (sql.seqById.get(id) !== undefined) return { kind: 'id_taken' };
-      if (broken === undefined) return { kind: 'too_many_unsettled' };
-      throw broken;
+      if (refused !== undefined) return { kind: refused };
+      throw broken ?? new Error('a charge was not written');
     },
     update: (change) => update(change),
     updateKeeping: update,
@@ -173,6 +167,25 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
   };
 }
 
+/** Says which limit of its payer a claim would pass; undefined: none. */
+function createRoomRule(
+  db: DatabaseSync,
+  passes: Pick<PassOpener, 'isFull'>,
+): (room: Room) => 'too_many_unsettled' | 'too_many_passes' | undefined {
+  // The rows are not cut off by a LIMIT: as a parameter it makes SQLite prepare the statement anew for every call.
+  // Their number is at most the limit, and claims whose owner died, which are taken over within seconds.
+  const unsettled = db.prepare(
+    `SELECT count(*) AS unsettled FROM charges INDEXED BY charges_unsettled
+     WHERE state IN ('claimed', 'settling') AND payer = ?1 AND network = ?3
+       AND CASE state WHEN 'claimed' THEN lease_until > ?2
+           ELSE coalesce(deadline * 1000, claimed_at + ${NO_DEADLINE_MS}) > ?2 - ${OVERDUE_MS} END`,
+  );
+  return ({ network, payer, maxUnsettled, now, plan, charge }) => {
+    if (Number(unsettled.get(payer, now, network)?.['unsettled']) >= maxUnsettled) return 'too_many_unsettled';
+    return plan !== null && passes.isFull({ payer, plan, charge }, now) ? 'too_many_passes' : undefined;
+  };
+}
+
 /** Statements for each kind of change, by the columns that it touches: no more than there are events. */
 function createUpdates(db: DatabaseSync): (columns: readonly number[], withLease: boolean) => StatementSync {
   const updates = new Map<string, StatementSync>();
@@ -193,6 +206,7 @@ const OF_EARLIER_RUN = `AND (
 const OF_RUN = "AND substr(owner, 1, length(?2) + 1) = ?2 || '/'";
 const END_UNSETTLED = "UPDATE charges SET lease_until = ?1 WHERE state IN ('claimed', 'settling') AND lease_until > ?1";
 const END_SETTLED = "UPDATE charges SET lease_until = ?1 WHERE state = 'settled' AND lease_until > ?1";
+const END_DRAWS = "UPDATE pass_draws SET lease_until = ?1 WHERE state = 'reserved' AND lease_until > ?1";
 
 function createLeases(db: DatabaseSync): Leases {
   const sql = {
@@ -202,13 +216,18 @@ function createLeases(db: DatabaseSync): Leases {
     ),
     endRunsUnsettled: db.prepare(`${END_UNSETTLED} ${OF_EARLIER_RUN}`),
     endRunsSettled: db.prepare(`${END_SETTLED} ${OF_EARLIER_RUN}`),
+    endRunsDraws: db.prepare(`${END_DRAWS} ${OF_EARLIER_RUN}`),
     endRunUnsettled: db.prepare(`${END_UNSETTLED} ${OF_RUN}`),
     endRunSettled: db.prepare(`${END_SETTLED} ${OF_RUN}`),
+    endRunDraws: db.prepare(`${END_DRAWS} ${OF_RUN}`),
     moveUnsettled: db.prepare(
       "UPDATE charges SET lease_until = lease_until + ?2 WHERE state IN ('claimed', 'settling') AND lease_until > ?1",
     ),
     moveSettled: db.prepare(
       "UPDATE charges SET lease_until = lease_until + ?2 WHERE state = 'settled' AND lease_until > ?1",
+    ),
+    moveDraws: db.prepare(
+      "UPDATE pass_draws SET lease_until = lease_until + ?2 WHERE state = 'reserved' AND lease_until > ?1",
     ),
   };
   return {
@@ -217,14 +236,17 @@ function createLeases(db: DatabaseSync): Leases {
       const workers = workersOfRun(run);
       sql.endRunsUnsettled.run(now, run, workers);
       sql.endRunsSettled.run(now, run, workers);
+      sql.endRunsDraws.run(now, run, workers);
     },
     endRun: (run, now) => {
       sql.endRunUnsettled.run(now, run);
       sql.endRunSettled.run(now, run);
+      sql.endRunDraws.run(now, run);
     },
     moveLeases: (then, stepMs) => {
       sql.moveUnsettled.run(then, stepMs);
       sql.moveSettled.run(then, stepMs);
+      sql.moveDraws.run(then, stepMs);
     },
   };
 }

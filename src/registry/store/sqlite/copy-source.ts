@@ -89,6 +89,8 @@ const FROM: Readonly<Record<CopiedTable, string>> = {
   audit: 'audit ORDER BY n',
   charges: 'charges LEFT JOIN charge_credentials ON charge_credentials.seq = charges.seq ORDER BY charges.seq',
   charge_answers: 'charge_answers ORDER BY seq',
+  passes: 'passes ORDER BY seq',
+  pass_draws: 'pass_draws ORDER BY id',
   charge_counts: 'charge_counts ORDER BY state',
   charge_sums: 'charge_sums ORDER BY hour, route_id, currency, network, asset, asset_decimals',
   charge_totals: 'charge_totals ORDER BY step, start, route_id, currency, network, asset, asset_decimals',

@@ -5,6 +5,7 @@ import type { ChargeReads } from './charge-reports.ts';
 import type { ChargeWrites } from './charge-writes.ts';
 import type { Upgrade } from '../ports.ts';
 import type { CounterRows } from './counter-rows.ts';
+import type { PassReads, PassWrites } from './pass-rows.ts';
 import type { TotalsReads, TotalsWrites } from './request-totals.ts';
 import type { WebhookReads } from './webhook-rows.ts';
 
@@ -12,6 +13,8 @@ import type { WebhookReads } from './webhook-rows.ts';
 export type Calls = Omit<ChargeWrites, 'begin' | 'finish' | 'endRunsBut' | 'moveLeases'> &
   ChargeReads &
   CounterRows &
+  PassWrites &
+  PassReads &
   TotalsWrites &
   TotalsReads &
   WebhookReads;

@@ -1,0 +1,79 @@
+// The pass that a settled charge opens: its books, and the use of the request that bought it. The store that settles the
+// charge writes both in the same transaction, so that a pass is sold exactly if it was paid for.
+import type { Charge } from '../payment/charge.ts';
+import { creditUnits, type BookTerms, type PassBook, type PassDraw } from './pass-book.ts';
+import { soldPassOf, type PassInSale, type SoldPass } from './pass.ts';
+
+/** A pass with its books; `first`: the use of the request that bought it, while that goes on. */
+export type OpenedPass = {
+  readonly pass: SoldPass;
+  readonly book: PassBook;
+  readonly first: PassDraw | undefined;
+};
+
+/** A pass with its books, as a store has it. */
+export type KeptPass = Omit<OpenedPass, 'first'>;
+
+/** Amount that a request of this price takes of a pass: a use, or its price. */
+export function drawnBy({ kind }: Pick<PassInSale, 'kind'>, price: string): bigint {
+  return kind === 'uses' ? 1n : creditUnits(price);
+}
+
+/** The id of the use of the request that bought a pass. */
+export function firstUseOf(passId: string): string {
+  return passId.replace(/^pass_/, 'use_');
+}
+
+/**
+ * The pass that a charge opens as it is settled; undefined if it buys none. A request that settles when the upstream has
+ * answered has had its use; one that is forwarded afterwards has it reserved; without a request there is none.
+ */
+export function openPass(charge: Charge): OpenedPass | undefined {
+  const pass = soldPassOf(charge);
+  if (pass === undefined) return undefined;
+  const { passId, endsAtMs: endsAt, soldAtMs: at } = pass;
+  const sold = soldUnits(pass);
+  const amount = pass.kind === 'seconds' ? 0n : pass.kind === 'uses' ? BigInt(pass.first) : creditUnits(pass.first);
+  const terms = termsOf(pass);
+  const fresh = {
+    id: passId,
+    terms,
+    sold,
+    drawn: 0n,
+    reserved: 0n,
+    endsAt,
+    revokedAt: null,
+    uses: 0,
+    lost: 0,
+    left: 0,
+  };
+  const { owner, leaseUntil } = charge;
+  if (owner === null || amount === 0n || amount > sold) return { pass, book: fresh, first: undefined };
+  if (charge.settle === 'before_response')
+    return { pass, book: { ...fresh, drawn: amount, uses: 1 }, first: undefined };
+  return {
+    pass,
+    book: { ...fresh, reserved: amount },
+    first: {
+      ...{ id: firstUseOf(passId), passId, amount, state: 'reserved', owner, leaseUntil },
+      ...{ key: null, asks: 1, at, keptUntil: null },
+    },
+  };
+}
+
+function termsOf({ planId, termsId, kind, scope, routeId, amount, currency }: SoldPass): BookTerms {
+  return { planId, termsId, kind, scope, routeId, amount, currency };
+}
+
+function soldUnits(pass: PassInSale): bigint {
+  switch (pass.kind) {
+    case 'seconds':
+      return 0n;
+    case 'uses':
+      return BigInt(pass.uses);
+    case 'credit':
+      return creditUnits(pass.credit);
+    default:
+      return pass satisfies never;
+  }
+}
