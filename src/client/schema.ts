@@ -121,7 +121,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'price_ambiguous' | 'length_required' | 'payment_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'plan_unanswerable' | 'price_unavailable' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'peer_untrusted' | 'question_malformed' | 'target_not_canonical' | 'header_refused' | 'preflight_unanswerable' | 'upstream_failed' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'webhook_unknown' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
+    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'price_ambiguous' | 'length_required' | 'payment_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'too_many_passes' | 'pass_in_use' | 'idempotency_conflict' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'plan_unanswerable' | 'price_unavailable' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'peer_untrusted' | 'question_malformed' | 'target_not_canonical' | 'header_refused' | 'preflight_unanswerable' | 'upstream_failed' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'webhook_unknown' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
     errors?: {
       pointer: string;
       detail: string;
@@ -462,7 +462,7 @@ export interface Schemas {
     kind: 'claimed' | 'in_use' | 'unfinished' | 'spent' | 'redeemable' | 'already_paid';
     charge: Schemas['LedgerClaim'];
   } | {
-    kind: 'quote_already_used' | 'too_many_unsettled';
+    kind: 'quote_already_used' | 'too_many_unsettled' | 'too_many_passes';
   };
   LedgerChangeOutcome: {
     kind: 'ok';
@@ -664,7 +664,7 @@ export interface Schemas {
     at: string;
     actor: string;
     via: 'jwt' | 'session' | 'link' | 'oidc' | 'api_key' | 'command_line' | 'configuration' | 'tollgate';
-    kind: 'route.created' | 'route.updated' | 'route.deleted' | 'api_key.created' | 'api_key.revoked' | 'session.created' | 'session.refused' | 'session.ended' | 'receiver.checked' | 'webhook.tested' | 'webhook.enabled' | 'webhook.disabled' | 'webhook.retried' | 'charge.settled' | 'charge.failed' | 'charge.refunded' | 'config.taken' | 'config.refused';
+    kind: 'route.created' | 'route.updated' | 'route.deleted' | 'api_key.created' | 'api_key.revoked' | 'session.created' | 'session.refused' | 'session.ended' | 'receiver.checked' | 'webhook.tested' | 'webhook.enabled' | 'webhook.disabled' | 'webhook.retried' | 'charge.settled' | 'charge.failed' | 'charge.refunded' | 'pass.revoked' | 'config.taken' | 'config.refused';
     subject: string;
     subject_name: string | null;
     from: Record<string, unknown>;
@@ -1253,7 +1253,7 @@ export interface Operations {
         cursor?: string | undefined;
         subject?: string | undefined;
         actor?: string | undefined;
-        kind?: 'route.created' | 'route.updated' | 'route.deleted' | 'api_key.created' | 'api_key.revoked' | 'session.created' | 'session.refused' | 'session.ended' | 'receiver.checked' | 'webhook.tested' | 'webhook.enabled' | 'webhook.disabled' | 'webhook.retried' | 'charge.settled' | 'charge.failed' | 'charge.refunded' | 'config.taken' | 'config.refused' | undefined;
+        kind?: 'route.created' | 'route.updated' | 'route.deleted' | 'api_key.created' | 'api_key.revoked' | 'session.created' | 'session.refused' | 'session.ended' | 'receiver.checked' | 'webhook.tested' | 'webhook.enabled' | 'webhook.disabled' | 'webhook.retried' | 'charge.settled' | 'charge.failed' | 'charge.refunded' | 'pass.revoked' | 'config.taken' | 'config.refused' | undefined;
         from?: string | undefined;
         to?: string | undefined;
       };
