@@ -310,8 +310,9 @@ describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
     expect(executed.map(({ method, url }) => `${method} ${url}`)).toEqual([]);
   });
 
-  test('attack: headers in our name are refused, or never reach the API', async () => {
+  test('attack: headers in our name and credentials of payers are refused, or never reach the API', async () => {
     for (const name of [
+      ...['Tollgate-Pass', 'SIGN-IN-WITH-X', 'PAYMENT-SIGNATURE', 'X-PAYMENT'],
       'Tollgate-Payer',
       'tollgate_charge_id',
       'Tollgate.Amount',

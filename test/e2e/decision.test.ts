@@ -56,6 +56,16 @@ describe.each(DIALECTS)('%s', (dialect) => {
     if (removed !== undefined)
       for (const name of ['charge-id', 'route-id', 'payer', 'amount', 'currency', 'customer-id'])
         expect(removed).toContain(`tollgate-${name}`);
+    for (const name of ['payment-signature', 'tollgate-pass', 'sign-in-with-x'])
+      if (removed !== undefined) expect(removed.split(', ')).toContain(name);
+  });
+
+  test('behaviour: a pass is a credential of the client, and no header in our name; other spellings of it are', async () => {
+    const headers = { 'tollgate-pass': 'pass_unknown' };
+    expect(await asks(dialect, { target: '/free/a', headers })).toMatchObject({ allows: true });
+    expect(await asks(dialect, { target: '/paid/q3', headers })).toMatchObject({ status: 402 });
+    const spelled = await asks(dialect, { target: '/free/a', headers: { tollgate_pass: 'pass_unknown' } });
+    expect([spelled.status, codeOf(spelled)]).toEqual([400, 'header_refused']);
   });
 
   test('behaviour: a request that costs something gets the 402 that the proxy would send', async () => {

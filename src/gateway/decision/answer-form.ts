@@ -39,9 +39,12 @@ export function allowResponse({ target, permit, receipt }: AllowFacts, settings:
   return { status: 200, headers, body: '' };
 }
 
+/** Credentials of a client, which are not for the upstream. */
+const CREDENTIALS = ['payment-signature', 'x-payment', 'tollgate-pass', 'sign-in-with-x'];
+
 function removedBy({ headers }: Permit, secretHeader: string): string {
   const set = new Set(headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
-  return [...FACTS.filter((name) => !set.has(name)), 'payment-signature', 'x-payment', secretHeader].join(', ');
+  return [...FACTS.filter((name) => !set.has(name)), ...CREDENTIALS, secretHeader].join(', ');
 }
 
 /** Puts an answer that is no allow into the form of the dialect. */

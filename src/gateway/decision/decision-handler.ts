@@ -76,6 +76,8 @@ export type DecisionHandler = { readonly request: (req: IncomingMessage, res: Se
 /** Path at which a proxy reports that its upstream failed. */
 const REPORT_PATH = '/failed';
 const CHARGE_ID_HEADER = 'tollgate-charge-id';
+/** Credential of a client that has bought a pass; the configurations of the proxies take it out before the upstream. */
+const PASS = 'tollgate-pass';
 const RETRY_SECONDS = 1;
 /** Part of `answer_within` that is left for the answer itself. */
 const ANSWER_MS = 250;
@@ -106,7 +108,7 @@ export function createDecisionHandler(deps: DecisionDeps): DecisionHandler {
     mayAsk: createPeerCheck(options.peers),
     readTrace: createTraceReader(deps.random),
     allow: { rules: options.rules, pass: options.pass, secretHeader },
-    ours: new Set([secretHeader, 'tollgate-request-id']),
+    ours: new Set([secretHeader, 'tollgate-request-id', PASS]),
     judging: new Map(),
     tell: createTeller(deps),
   };

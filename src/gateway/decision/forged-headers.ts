@@ -5,7 +5,7 @@ import { rewritesRequest } from '../header-rules.ts';
 export type ForgedHeaderRules = {
   /** Prefix of rewriting headers that the proxy writes itself. */
   readonly ownPrefix: string | undefined;
-  /** Lower-cased names of ours that the proxy sends. */
+  /** Lower-cased names of ours that the proxy sends, or its client may send. */
   readonly ours: ReadonlySet<string>;
   /** Lower-cased names that the operator lets in. */
   readonly allowed: ReadonlySet<string>;
