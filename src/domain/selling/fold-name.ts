@@ -5,6 +5,7 @@
 const FOLDED = /^[a-z0-9]+$/;
 const ESCAPES_OF_IIS = /%u([0-9a-f]{4})/gi;
 const ESCAPE = /%[0-9a-f]{2}/i;
+const ESCAPES = /%([0-9a-f]{2})/gi;
 /** Where a name ends for some: a bracket of a list, or a control character. */
 const END = /[[\u0000-\u001f\u007f]/;
 const MARKS = /[^\p{L}\p{N}]+/gu;
@@ -36,13 +37,14 @@ function fold(raw: string, ending: RegExp): string {
   return (end < 0 ? text : text.slice(0, end + 1)).replace(MARKS, '');
 }
 
-/** Decodes what can be decoded. */
+/** Decodes what can be decoded; bytes that are not UTF-8 become a mark, which is left out. */
 function decodeLeniently(text: string): string {
-  const plain = text.replace(ESCAPES_OF_IIS, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+  const plain = text.replace(ESCAPES_OF_IIS, (_, code: string) =>
+    encodeURIComponent(String.fromCharCode(Number.parseInt(code, 16)).toWellFormed()),
+  );
   if (!ESCAPE.test(plain)) return plain;
-  try {
-    return decodeURIComponent(plain);
-  } catch {
-    return plain.replace(/%[0-7][0-9a-f]/gi, decodeURIComponent);
-  }
+  // One character a byte: of what was decoded before as well.
+  const bytes = Buffer.from(plain).toString('latin1');
+  const decoded = bytes.replace(ESCAPES, (_, byte: string) => String.fromCharCode(Number.parseInt(byte, 16)));
+  return Buffer.from(decoded, 'latin1').toString();
 }
