@@ -108,10 +108,10 @@ const service = section({
   ),
   min: key('min', amount(), 'The lowest price that it may say.'),
   max: key('max', amount(), 'The highest price that it may say.'),
-  timeout: key('timeoutMs', duration(10, 30_000).default(500), 'Time for its answer.'),
+  timeout: key('timeoutMs', duration(10, 30_000).prefault('500ms'), 'Time for its answer.'),
   cache: key(
     'cacheMs',
-    duration(0, 86_400_000).default(30_000),
+    duration(0, 86_400_000).prefault('30s'),
     'How long an answer is good for equal requests; the `ttl` of the answer may be shorter. `0s`: not at all.',
   ),
   inputs: key(

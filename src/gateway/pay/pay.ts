@@ -365,7 +365,7 @@ export function agreementOf(
 ): Agreement | QuoteMismatch | Refusal {
   if ('reason' in way) return way;
   const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
-  const current = priceMeant(sold, quote, { version, amount: paid, way });
+  const current = sold.passes === undefined ? sold : priceMeant(sold, quote, { version, amount: paid, way });
   const agreeOn = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
     offer,
     quote,
