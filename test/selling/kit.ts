@@ -20,6 +20,8 @@ export type Ask = { readonly method?: string; readonly headers?: Headers; readon
 
 export type PlanKit = {
   readonly upstream: Upstream;
+  /** Folder of its configuration and its store. */
+  readonly folder: string;
   readonly lines: readonly LogFields[];
   /** Sends a request, the target byte for byte. */
   readonly ask: (target: string, ask?: Ask) => Promise<Answer>;
@@ -112,7 +114,7 @@ export async function startPlans(
     return promise;
   };
   return {
-    ...{ upstream, lines, now, facilitated: calls },
+    ...{ upstream, folder: files.folder, lines, now, facilitated: calls },
     ask: (target, ask) => send('proxy', target, ask),
     pay: async (target, ask = {}) => {
       const asked = await send('proxy', target, ask);
