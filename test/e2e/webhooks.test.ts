@@ -1,82 +1,25 @@
 // Webhooks of a real process through kill -9 at every point of a charge's life, and in the middle of a delivery, to an endpoint
 // that refuses, cuts and stalls: it sees for every charge of the ledger its states in order, at least once, and nothing else. What
 // arrives is verified by the package of the specification.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CRASH_POINTS } from '../support/crash-point.ts';
 import { createThings, payThroughKill, THINGS } from '../support/killed-thing.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
+import { eventsByCharge, eventsOfHistory } from '../support/told-charges.ts';
+import { startWebhookReceiver, type Taken, type Verdict, type WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const SECRETS = [1, 2].map((each) => `whsec_${Buffer.alloc(32, each).toString('base64')}`);
 
-type Taken = {
-  readonly id: string;
-  readonly type: string;
-  readonly timestamp: string;
-  readonly data: Readonly<Record<string, unknown>>;
-};
-type Verdict = 'take' | 'refuse' | 'cut' | 'stall' | 'gone';
-
-/** An endpoint: verifies what comes, keeps what it took, and treats the next ones as it is told. */
-async function startReceiver() {
-  const taken: Taken[] = [];
-  const wrong: string[] = [];
-  const verdicts: Verdict[] = [];
-  const stalled: ServerResponse[] = [];
-  const read = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    const parts: Buffer[] = [];
-    for await (const part of req) parts.push(part as Buffer);
-    const body = Buffer.concat(parts).toString();
-    const headers = req.headers as Record<string, string>;
-    for (const secret of SECRETS)
-      try {
-        new Webhook(secret).verify(body, headers);
-      } catch (error) {
-        wrong.push(`${String(error)} of ${body}`);
-      }
-    if (req.method !== 'POST' || headers['content-type'] !== 'application/json') wrong.push(`${req.method} ${req.url}`);
-    if (!/^Tollgate\/\d/.test(headers['user-agent'] ?? '')) wrong.push(`user-agent ${headers['user-agent']}`);
-    if (Buffer.byteLength(body) >= 16 * 1024) wrong.push('too large');
-    switch (verdicts.shift() ?? 'take') {
-      case 'take':
-        taken.push({ id: headers['webhook-id'] ?? '', ...(JSON.parse(body) as Omit<Taken, 'id'>) });
-        res.writeHead(204).end();
-        return;
-      case 'refuse':
-        res.writeHead(500).end('out of memory');
-        return;
-      case 'gone':
-        res.writeHead(410).end();
-        return;
-      case 'cut':
-        req.socket.destroy();
-        return;
-      case 'stall':
-        stalled.push(res);
-    }
-  };
-  const server = createServer((req, res) => void read(req, res));
-  server.listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in?token=1`,
-    ...{ taken, wrong, verdicts, stalled },
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
-
 let paid: PaidTollgate;
-let receiver: Awaited<ReturnType<typeof startReceiver>>;
-let other: Awaited<ReturnType<typeof startReceiver>>;
+let receiver: WebhookReceiver;
+let other: WebhookReceiver;
+const verdicts: Verdict[] = [];
+const verdictsOfOther: Verdict[] = [];
 const things = createThings();
 
 beforeAll(async () => {
-  [receiver, other] = [await startReceiver(), await startReceiver()];
+  receiver = await startWebhookReceiver(SECRETS, () => verdicts.shift() ?? 'take');
+  other = await startWebhookReceiver(SECRETS, () => verdictsOfOther.shift() ?? 'take');
   const endpoint = (id: string, url: string, rest: string): string =>
     `  - { id: ${id}, url: "${url}", secret: [${SECRETS.join(', ')}], allow_private: true, timeout: 2s${rest} }`;
   paid = await startPaidTollgate({
@@ -105,25 +48,10 @@ const ask = async (method: string, path: string): Promise<{ status: number; json
   return { status: response.status, json: (await response.json()) as Record<string, unknown> };
 };
 
-/** The events of each charge as they came, without what came again. */
-function statesOf(taken: readonly Taken[]): ReadonlyMap<string, readonly Taken[]> {
-  const seen = new Set<string>();
-  const first = taken.filter(({ id, type }) => type.startsWith('charge.') && !seen.has(id) && seen.add(id));
-  return Map.groupBy(first, ({ data }) => String(data['id']));
-}
-
 /** What an endpoint must have been told of a charge by its history in the ledger. */
 async function toldOf(id: string): Promise<readonly string[]> {
   const { json } = await ask('GET', `/v1/billing/charges/${id}/history`);
-  let before = '';
-  return (json['data'] as { state: string }[]).flatMap(({ state }) => {
-    const isClaim = before === '' || before === 'released';
-    // A claim may begin with settling.
-    const reached = state === 'settling' && isClaim ? 'claimed' : state;
-    const moved = state !== before && reached !== 'settling';
-    before = state;
-    return moved ? [`charge.${reached}`] : [];
-  });
+  return eventsOfHistory(json['data'] as { state: string }[]);
 }
 
 describe.each(CRASH_POINTS)('killed %s', (stop) => {
@@ -132,7 +60,7 @@ describe.each(CRASH_POINTS)('killed %s', (stop) => {
     things.hold();
     await paid.restart({ TOLLGATE_TEST_STOP_AT: stop });
     const credential = await paid.sign(await paid.quote(target, 'POST'));
-    receiver.verdicts.push('refuse', 'cut', 'stall');
+    verdicts.push('refuse', 'cut', 'stall');
     await payThroughKill(paid, { stop, target, method: 'POST', credential }, () => paid.chain.mine(1));
   });
 });
@@ -140,12 +68,12 @@ describe.each(CRASH_POINTS)('killed %s', (stop) => {
 test('behaviour: killed in the middle of a delivery, the next process sends the same event again', async () => {
   const target = '/thing/later?POST';
   const credential = await paid.sign(await paid.quote(target, 'POST'));
-  receiver.verdicts.splice(0, Infinity, ...Array.from({ length: 40 }, (): Verdict => 'stall'));
+  verdicts.splice(0, Infinity, ...Array.from({ length: 40 }, (): Verdict => 'stall'));
   const before = receiver.stalled.length;
   expect((await paid.pay(target, credential, { method: 'POST' })).status).toBe(200);
   await expect.poll(() => receiver.stalled.length, { timeout: 30_000 }).toBeGreaterThan(before);
   await paid.tollgate().kill();
-  receiver.verdicts.splice(0);
+  verdicts.splice(0);
   await paid.restart();
 });
 
@@ -159,7 +87,7 @@ test('behaviour: for every charge of the ledger its states came in order, at lea
     const { json } = await ask('GET', '/v1/webhooks');
     return (json['data'] as { waiting: number }[]).every(({ waiting }) => waiting === 0);
   });
-  const told = statesOf(receiver.taken);
+  const told = eventsByCharge(receiver.taken);
   expect([...told.keys()].toSorted()).toEqual(charges.map(({ id }) => id).toSorted());
   for (const charge of charges) {
     const events = told.get(charge.id) ?? [];
@@ -174,7 +102,7 @@ test('behaviour: for every charge of the ledger its states came in order, at lea
     else expect(last).toMatchObject({ id: charge.id, status: charge.status, transaction: charge['transaction'] });
     expect(registryId).toMatch(/^[0-9a-f-]{36}$/);
   }
-  const few = statesOf(other.taken);
+  const few = eventsByCharge(other.taken);
   expect([...few.values()].map((events) => events.map(({ type }) => type))).toEqual(
     charges.filter(({ status }) => status === 'delivered').map(() => ['charge.delivered']),
   );
@@ -235,7 +163,7 @@ test('behaviour: an operator lists, tests, disables by 410, enables and sends ag
     next_attempt_at: null,
   });
   expect(last?.['attempts']).toMatchObject([{ status: 204 }, { status: 204 }]);
-  other.verdicts.push('gone');
+  verdictsOfOther.push('gone');
   await ask('POST', '/v1/webhooks/few/test');
   await expect.poll(statusOf, { timeout: 30_000 }).toBe('disabled');
   expect((await ask('POST', '/v1/webhooks/few/enable')).status).toBe(202);

@@ -12,11 +12,19 @@ describe.skipIf(!hasPostgres)('chaos among registries and sidecars over one Post
     'attack: 5 to 50 copies of each payment at four sidecars are delivered once and settled once, whatever dies',
     { timeout: 600_000 },
     async () => {
-      const scale = { topology: 'postgres', payments: 48, kills: 4, seed: 20_261_123, chain: true } as const;
+      const scale = {
+        topology: 'postgres',
+        payments: 48,
+        kills: 4,
+        seed: 20_261_123,
+        chain: true,
+        webhooks: true,
+      } as const;
       const { violations, counts } = await runChaos(scale);
       expect(violations).toEqual([]);
       expect(counts['payments that moved money']).toBeGreaterThan(20);
       expect(counts['kills']).toBeGreaterThan(0);
+      expect(counts['webhooks: charges told of']).toBeGreaterThan(20);
     },
   );
 });
