@@ -3,6 +3,7 @@
 // and body of every answer under load. autocannon's own `non2xx` would call a 402 a failure. Nothing is timed by it: it
 // takes more CPU for a request than nginx does, so that what it loads is idle half of the time.
 import autocannon from 'autocannon';
+import { lineOf, type Asked } from './question.ts';
 import { POST_BODY } from './upstream-answers.ts';
 
 export type CannonJob = {
@@ -12,6 +13,8 @@ export type CannonJob = {
   /** Asked for one after another; or `prefix`, and every request asks for a path below it that nobody asked for before. */
   readonly paths: readonly string[] | { readonly prefix: string };
   readonly body: 'none' | 'small';
+  /** Left out: the request itself. */
+  readonly asked?: Asked;
   /** Every answer has this status and starts with this text. */
   readonly expect: { readonly status: number; readonly start: string };
   readonly connections: number;
@@ -61,14 +64,17 @@ function fire(): Promise<CannonResult> {
   });
 }
 
-function requestsOf({ method, paths, body }: CannonJob): autocannon.Request[] {
+function requestsOf({ method, paths, body, asked = 'request' }: CannonJob): autocannon.Request[] {
   const rest: autocannon.Request =
     body === 'none' ? { method } : { method, body: POST_BODY, headers: { 'content-type': 'application/json' } };
   if ('prefix' in paths) {
     const { prefix } = paths;
     return [{ ...rest, setupRequest: (request) => Object.assign(request, { path: prefix + unique() }) }];
   }
-  return paths.map((path) => ({ ...rest, path }));
+  return paths.map((target) => {
+    const { path, headers } = lineOf(asked, target);
+    return { ...rest, path, headers: { ...rest.headers, ...headers } };
+  });
 }
 
 /** No two alike, also not across the processes of one run. */

@@ -6,6 +6,7 @@ import { request, type IncomingHttpHeaders } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { isIdle } from './process.ts';
+import { lineOf } from './question.ts';
 import { DOWNLOAD, DOWNLOAD_PATH, HASH_HEADER, POST_BODY, UPSTREAM_BODY, type Seen } from './upstream-answers.ts';
 
 export type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer };
@@ -83,6 +84,29 @@ export function checkInterfaceBody({ body, headers }: Answer, amount: string): v
   expect(readObject(requirements)['external_ref'] === chargeId, 'has an external_ref that is not the charge id');
   const header: unknown = JSON.parse(Buffer.from(String(headers['payment-required']), 'base64').toString());
   expect(readObject(header)['x402Version'] === 2, 'has no x402 v2 header');
+}
+
+/** A question about a free path is allowed with no body, and nothing reaches the upstream. */
+export async function checkAllow(port: number, witness: Witness, path: string): Promise<void> {
+  const before = await witness();
+  const answer = await askWhether(port, path);
+  expect(answer.status === 200 && answer.body.length === 0, `answers ${answer.status} to a question about a free path`);
+  expect(answer.headers['tollgate-decision'] === 'allow', 'does not allow a free path');
+  expect(answer.headers['tollgate-target'] === path, `allows ${String(answer.headers['tollgate-target'])}`);
+  const strange = await ask(port, { method: 'GET', path: '/' });
+  expect(strange.status === 403, `answers ${strange.status} to a peer that may not ask`);
+  expect((await witness()).requests === before.requests, 'forwards what it is asked about');
+}
+
+/** A question about a path that costs something is answered with the 402. */
+export async function checkAskedDemand(port: number, path: string, amount: string): Promise<void> {
+  const answer = await askWhether(port, path);
+  expect(answer.status === 402, `answers ${answer.status} to a question about an unpaid path`);
+  checkInterfaceBody(answer, amount);
+}
+
+function askWhether(port: number, target: string): Promise<Answer> {
+  return ask(port, { method: 'GET', ...lineOf('question', target) });
 }
 
 /** A constant answer that nothing stands behind. */

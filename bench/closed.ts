@@ -3,6 +3,7 @@
 // answer's status is; a connection that breaks is a fault.
 import { connect } from 'node:net';
 import { readCpuUs } from './process.ts';
+import { headLines, lineOf, type Asked } from './question.ts';
 import { POST_BODY } from './upstream-answers.ts';
 import { readStatus, type Reader } from './wire.ts';
 
@@ -12,6 +13,8 @@ export type ClosedJob = {
   /** Asked for one after another; or `prefix`, and every request asks for a path below it that nobody asked for before. */
   readonly paths: readonly string[] | { readonly prefix: string };
   readonly body: 'none' | 'small';
+  /** Left out: the request itself. */
+  readonly asked?: Asked;
   /** Every answer has this status and a body of at least so many bytes. */
   readonly expect: { readonly status: number; readonly bytes: number };
   readonly connections: number;
@@ -76,12 +79,12 @@ function useConnection(
   });
 }
 
-function requestsOf({ port, method, paths, body }: ClosedJob): () => Buffer {
+function requestsOf({ port, method, paths, body, asked = 'request' }: ClosedJob): () => Buffer {
   const fields =
     body === 'none' ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(POST_BODY)}\r\n`;
   const make = (target: string): Buffer =>
     Buffer.from(
-      `${method} ${target} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${fields}\r\n${body === 'none' ? '' : POST_BODY}`,
+      `${method} ${lineOf(asked, target).path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${headLines(asked, target)}${fields}\r\n${body === 'none' ? '' : POST_BODY}`,
     );
   let n = 0;
   if ('prefix' in paths) {

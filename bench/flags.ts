@@ -1,6 +1,6 @@
 // The bench's command line. Everything wrong with it is told at once, with the scenarios' names where one is unknown.
 import { parseArgs } from 'node:util';
-import { CONSTANT, HTTP_PROXY_3, NGINX, UNDICI, X402_EXPRESS } from './names.ts';
+import { CONSTANT, FORWARD_AUTH, HTTP_PROXY_3, NGINX, UNDICI, X402_EXPRESS } from './names.ts';
 import { SCENARIOS } from './scenarios.ts';
 import type { Plan } from './stage.ts';
 
@@ -65,7 +65,7 @@ const FULL: Plan = {
 };
 const QUICK: Plan = { ...FULL, rounds: 2, slowRounds: 1, matcherCounts: [100_000] };
 /** Those that the table speaks of, and the other way to forward. */
-const QUICK_PEERS = [NGINX, HTTP_PROXY_3, UNDICI, CONSTANT, X402_EXPRESS];
+const QUICK_PEERS = [NGINX, HTTP_PROXY_3, UNDICI, CONSTANT, X402_EXPRESS, FORWARD_AUTH];
 
 export function readOptions(argv: readonly string[]): OptionsResult {
   let values: ReturnType<typeof parse>;

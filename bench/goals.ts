@@ -3,6 +3,9 @@
 // machine, by up to a factor of three. Data; whether a row is met is said in bench/table.ts. Rows that it does not find were not measured: never a
 // number that nobody measured.
 import {
+  allowName,
+  askedDemandName,
+  besideQuestionsName,
   changingName,
   CONSTANT,
   FEW,
@@ -64,6 +67,22 @@ export const GOALS: readonly Goal[] = [
     must: 0.8,
     aim: 0.95,
     read: share(CONSTANT),
+  },
+  {
+    what: 'an allow for a free path, CPU to a free GET',
+    section: 'decision',
+    ...LESS,
+    must: 0.75,
+    aim: 0.5,
+    read: (find) => over(find(allowName(MAIN)), find(tollgateName(MAIN)), 'cpuUs'),
+  },
+  {
+    what: '402 to a question, CPU to the 402 of the proxy',
+    section: 'decision',
+    ...LESS,
+    must: 1.25,
+    aim: 1,
+    read: (find) => over(find(askedDemandName(MAIN)), find(besideQuestionsName(MAIN)), 'cpuUs'),
   },
   {
     what: 'p50 added at 2,000/s, to nginx',

@@ -29,6 +29,8 @@ export const LOADED_BY = HAS_WRK
 export type Load = {
   readonly method: 'GET' | 'POST';
   readonly paths: CannonJob['paths'];
+  /** What is sent for each path; left out: the request itself. */
+  readonly asked?: CannonJob['asked'];
   readonly status: number;
   /** How every body starts, and how long it is at least. */
   readonly start: string;
@@ -43,10 +45,10 @@ export async function shoot(
   server: Server,
   port: number,
   seconds: number,
-  { method, paths, status, start, bytes, reaches }: Load,
+  { method, paths, asked = 'request', status, start, bytes, reaches }: Load,
 ): ReturnType<Contender['measure']> {
   const before = await settledCount(witness, server.pid);
-  const same = { method, paths, body: method === 'POST' ? 'small' : 'none', connections: CONNECTIONS } as const;
+  const same = { method, paths, asked, body: method === 'POST' ? 'small' : 'none', connections: CONNECTIONS } as const;
   const origin = `http://127.0.0.1:${port}`;
   const cannon: CannonJob = { ...same, origin, seconds: plan.burstSeconds, expect: { status, start } };
   const burst = await runLoad<CannonResult>('cannon.ts', cannon);

@@ -17,6 +17,11 @@ export const tollgateName = (routes: number): string => `Tollgate, ${routes} rou
 /** The document of what is sold, and a 402 of the same process. */
 export const documentName = (routes: number): string => `Tollgate, ${routes} routes, /openapi.json`;
 export const besideDocumentName = (routes: number): string => `Tollgate, ${routes} routes, 402 beside /openapi.json`;
+/** Rows of a decision listener, and the 402 that the proxy of the same process writes. */
+export const allowName = (routes: number): string => `Tollgate, ${routes} routes, an allow`;
+export const askedDemandName = (routes: number): string => `Tollgate, ${routes} routes, 402 to a question`;
+export const besideQuestionsName = (routes: number): string => `Tollgate, ${routes} routes, 402`;
+export const FORWARD_AUTH = 'Caddy, forward_auth to a constant';
 export const changingName = (routes: number): string => `Tollgate, ${routes} routes, prices changing`;
 export const swappedName = (routes: number): string => `Tollgate, ${routes} routes, the whole set swapped`;
 export const PAID_GET = 'paid GET, settled before the response';

@@ -4,6 +4,7 @@ import { measureChanges } from './change.ts';
 import { measureLatency } from './latency.ts';
 import { measureMemory } from './memory.ts';
 import { measurePaid } from './paying.ts';
+import { measureDecisions } from './deciding.ts';
 import { measureDemands } from './demands.ts';
 import { measureFree, measurePost } from './forwarding.ts';
 import { measureMatcher, measureQuotes } from './matching.ts';
@@ -30,6 +31,11 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'payment-required',
     summary: '402 with few and many routes, against constant answers',
     run: (stage) => measureDemands(withMoreRounds(stage)),
+  },
+  {
+    name: 'decision',
+    summary: 'questions of another proxy: an allow and a 402, beside a free GET and what the question costs Caddy',
+    run: measureDecisions,
   },
   { name: 'latency', summary: 'what is added at a fixed rate', run: measureLatency },
   {

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { NODE, runToEnd, SERVER_CORE, LOAD_CORE, startServer, type Server } from './process.ts';
 import { profilingFlags } from './profile.ts';
 import { programOf } from './program.ts';
+import { SECRET } from './question.ts';
 
 export type Tollgate = Server & { readonly root: string; readonly configFile: string };
 
@@ -22,6 +23,8 @@ export type TollgateOptions = {
   readonly profiles: string | undefined;
   /** It tells what is sold. */
   readonly discovery?: boolean;
+  /** It answers questions as well, as Caddy asks them. */
+  readonly decision?: boolean;
 };
 
 /** Receivers of the bench: nothing is paid in it, so its facilitator is never asked. */
@@ -34,7 +37,8 @@ export async function startTollgate(options: TollgateOptions): Promise<Tollgate>
   const seeded = await seed(options);
   const folder = mkdtempSync(path.join(options.folder, 'tollgate-'));
   cpSync(seeded, path.join(folder, 'data'), { recursive: true });
-  return serve(options, folder, REGISTRY, ['proxy', 'registry', 'admin']);
+  const asked = options.decision === true ? ['decision'] : [];
+  return serve(options, folder, REGISTRY, ['proxy', 'registry', 'admin', ...asked]);
 }
 
 /** Beside the registry at `registryPort` of this machine; its snapshot file is new. */
@@ -52,7 +56,9 @@ async function serve(
   const configFile = path.join(folder, 'tollgate.yaml');
   writeFileSync(
     configFile,
-    configuration(options.upstreamPort, routesFrom) + (options.discovery === true ? 'discovery: {}\n' : ''),
+    configuration(options.upstreamPort, routesFrom) +
+      (options.discovery === true ? 'discovery: {}\n' : '') +
+      (options.decision === true ? `decision: { listen: 127.0.0.1:0, dialect: caddy, secret: ${SECRET} }\n` : ''),
   );
   const profiling = profilingFlags(options.profiles, options.label);
   const server = await startServer(

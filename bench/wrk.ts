@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ClosedJob, ClosedResult } from './closed.ts';
 import { isInstalled, LOAD_CORE, readCpuUs, runToEnd } from './process.ts';
+import { headLines, lineOf, type Asked } from './question.ts';
 import { POST_BODY } from './upstream-answers.ts';
 
 /** What the script at the end of a run prints. */
@@ -50,12 +51,13 @@ export function faultsOf(
 }
 
 /** Requests are made before the run; only paths that have to be new are made in it. */
-export function renderScript({ method, paths, body, port }: Omit<ClosedJob, 'pid'>): string {
+export function renderScript({ method, paths, body, port, asked = 'request' }: Omit<ClosedJob, 'pid'>): string {
   const head = `Host: 127.0.0.1:${port}\\r\\n${
     body === 'none' ? '' : `Content-Type: application/json\\r\\nContent-Length: ${Buffer.byteLength(POST_BODY)}\\r\\n`
   }\\r\\n`;
-  const rest = `" HTTP/1.1\\r\\n${head}" .. [=[${body === 'none' ? '' : POST_BODY}]=]`;
-  const request = 'prefix' in paths ? fresh(method, paths.prefix) : inTurn(method, paths);
+  const version = 'prefix' in paths ? ' HTTP/1.1\\r\\n' : '';
+  const rest = `"${version}${head}" .. [=[${body === 'none' ? '' : POST_BODY}]=]`;
+  const request = 'prefix' in paths ? fresh(method, paths.prefix) : inTurn(method, paths, asked);
   return `local rest = ${rest}
 ${request}
 function done(summary, latency, all)
@@ -74,10 +76,11 @@ function request()
 end`;
 }
 
-function inTurn(method: string, paths: readonly string[]): string {
+function inTurn(method: string, paths: readonly string[], asked: Asked): string {
+  const lines = paths.map((target) => `${lineOf(asked, target).path} HTTP/1.1\r\n${headLines(asked, target)}`);
   return `local requests = {}
-for _, path in ipairs({ ${paths.map((target) => JSON.stringify(target)).join(', ')} }) do
-  requests[#requests + 1] = "${method} " .. path .. rest
+for _, line in ipairs({ ${lines.map((line) => JSON.stringify(line)).join(', ')} }) do
+  requests[#requests + 1] = "${method} " .. line .. rest
 end
 local at, count = 0, #requests
 function request()

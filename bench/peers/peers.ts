@@ -3,11 +3,12 @@
 // not there is skipped by its name, with the reason.
 import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { CONSTANT, HAPROXY, HTTP_PROXY_3, NGINX, UNDICI, X402_EXPRESS } from '../names.ts';
+import { CONSTANT, FORWARD_AUTH, HAPROXY, HTTP_PROXY_3, NGINX, UNDICI, X402_EXPRESS } from '../names.ts';
 import { isInstalled, LOAD_CORE, NODE, runToEnd, SERVER_CORE, startServer, type Server } from '../process.ts';
 import { profilingFlags } from '../profile.ts';
 import { PAY_TO } from '../tollgate.ts';
 import type { ConstantAnswer } from './constant.ts';
+import { startCaddy } from './caddy.ts';
 import { startHaproxy } from './haproxy.ts';
 import { startNginx } from './nginx.ts';
 
@@ -19,7 +20,7 @@ export type ProxyPeer = {
   /** Why it cannot be measured here. */
   readonly missing: string | undefined;
   /** Scenarios that it is measured in. */
-  readonly loads: readonly ('GET' | 'POST' | 'paced' | 'bodies')[];
+  readonly loads: readonly ('GET' | 'POST' | 'paced' | 'bodies' | 'decision')[];
   readonly start: (upstreamPort: number, place: Place) => Promise<Server>;
 };
 export type DemandPeer = {
@@ -56,9 +57,15 @@ export function proxyPeers(): readonly ProxyPeer[] {
     {
       name: HTTP_PROXY_3,
       missing: undefined,
-      loads: ['GET', 'POST', 'paced', 'bodies'],
+      loads: ['GET', 'POST', 'paced', 'bodies', 'decision'],
       start: (port, place) =>
         startNode(place, HTTP_PROXY_3, path.join(import.meta.dirname, 'http-proxy-3.ts'), [String(port)]),
+    },
+    {
+      name: FORWARD_AUTH,
+      missing: missingProgram('caddy'),
+      loads: ['decision'],
+      start: startAsking,
     },
     {
       name: '@fastify/reply-from',
@@ -90,6 +97,22 @@ export function demandPeers(): readonly DemandPeer[] {
     x402Express('@x402/express, 1000 routes', 1000),
   ];
 }
+
+/** Caddy, and the constant answer that it asks: both end together. */
+async function startAsking(upstreamPort: number, place: Place): Promise<Server> {
+  const constant = await startConstant(ALLOW, place);
+  try {
+    const decisionPort = constant.port('proxy');
+    const caddy = await startCaddy({ folder: place.folder, upstreamPort, decisionPort });
+    return { ...caddy, stop: async () => void (await Promise.all([caddy.stop(), constant.stop()])) };
+  } catch (error) {
+    await constant.stop();
+    throw error;
+  }
+}
+
+/** What lets a request pass, and nothing more. */
+export const ALLOW: ConstantAnswer = { status: 200, headers: [], body: '' };
 
 /** A bare node:http that answers this and nothing else. */
 export function startConstant(answer: ConstantAnswer, place: Place): Promise<Server> {
