@@ -36,18 +36,25 @@ export type Kill = { readonly who: string; readonly how: string; readonly at: nu
 /** From when to when a process stood still. */
 export type Freeze = { readonly who: string; readonly at: number; backAt: number };
 
+/** What a front in front of the API saw of a payment, in its order. */
+export type FrontLine = {
+  readonly n: number;
+  readonly what: 'allowed' | 'reported' | 'report refused' | 'report lost';
+};
+
 export type Journal = {
   readonly requests: ClientRequest[];
   readonly runs: Run[];
   readonly settles: SettleCall[];
   readonly kills: Kill[];
   readonly freezes: Freeze[];
+  readonly front: FrontLine[];
   /** What else was done to connections and facilitator, and how often. */
   readonly weather: Map<string, number>;
 };
 
 export function createJournal(): Journal {
-  return { requests: [], runs: [], settles: [], kills: [], freezes: [], weather: new Map() };
+  return { requests: [], runs: [], settles: [], kills: [], freezes: [], front: [], weather: new Map() };
 }
 
 export function noteWeather({ weather }: Journal, what: string): void {

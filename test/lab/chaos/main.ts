@@ -21,6 +21,7 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '100' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     webhooks: { type: 'boolean', default: false },
+    asked: { type: 'boolean', default: false },
     'no-chain': { type: 'boolean', default: false },
   },
 });
@@ -38,6 +39,7 @@ const scale: Scale = {
   seed: Number(values.seed),
   chain: !values['no-chain'],
   webhooks: values.webhooks,
+  asked: values.asked,
 };
 /** `1-90` in seconds, as milliseconds. */
 const range = (text: string): readonly [number, number] => {
@@ -78,17 +80,17 @@ if (values.outages) {
   ![scale.payments, scale.kills, scale.seed].every((number) => Number.isSafeInteger(number) && number >= 0) ||
   topology !== scale.topology ||
   (fault !== undefined && (topology === 'one' || FAULTS[fault] === undefined)) ||
-  (topology !== 'one' && !scale.chain)
+  (topology !== 'one' && (!scale.chain || values.asked))
 ) {
   console.error(
-    `usage: npm run chaos -- [--topology one|postgres] [--payments N] [--kills N] [--seed S] [--no-chain] [--webhooks] [--fault NAME] | --rolling ROUNDS | --outages [--away 1-90] [--there 1-20]\nfaults, with --topology postgres:\n  ${Object.keys(FAULTS).join('\n  ')}`,
+    `usage: npm run chaos -- [--topology one|postgres] [--payments N] [--kills N] [--seed S] [--no-chain] [--webhooks] [--asked] [--fault NAME] | --rolling ROUNDS | --outages [--away 1-90] [--there 1-20]\nfaults, with --topology postgres:\n  ${Object.keys(FAULTS).join('\n  ')}`,
   );
   process.exitCode = 64;
 } else {
   const { violations, counts } = await runChaos(scale, say);
   for (const [what, count] of Object.entries(counts)) console.log(`${String(count).padStart(8)}  ${what}`);
   for (const violation of violations) console.error(`broken: ${violation}`);
-  const flags = `--topology ${topology} --payments ${scale.payments} --kills ${scale.kills} --seed ${scale.seed}${scale.chain ? '' : ' --no-chain'}${values.webhooks ? ' --webhooks' : ''}${fault === undefined ? '' : ` --fault '${fault}'`}`;
+  const flags = `--topology ${topology} --payments ${scale.payments} --kills ${scale.kills} --seed ${scale.seed}${scale.chain ? '' : ' --no-chain'}${values.webhooks ? ' --webhooks' : ''}${values.asked ? ' --asked' : ''}${fault === undefined ? '' : ` --fault '${fault}'`}`;
   console.log(`${violations.length} rules broken, ${elapsed()} s: npm run chaos -- ${flags}`);
   if (violations.length > 0) process.exitCode = 1;
 }

@@ -1,7 +1,7 @@
 // What must hold after a run, judged by the upstream's, the facilitator's, the clients' and the chain's own records. The
 // ledger is only compared with them.
 import type { Client } from './client.ts';
-import type { ClientRequest, Journal, Run, SettleCall } from './journal.ts';
+import type { ClientRequest, FrontLine, Journal, Run, SettleCall } from './journal.ts';
 import { readPaid } from './paid.ts';
 import type { Conduct } from './plan.ts';
 import { PAY_TO, PRICE, SETTLE_MS, type ListedCharge, type World } from './world.ts';
@@ -25,12 +25,15 @@ const RECORD_MS = 15_000;
 
 export type Verdict = { readonly violations: readonly string[]; readonly counts: Readonly<Record<string, number>> };
 
-/** `lagMs`: how late this process read what came, at worst: upstream, facilitator and clients live in it. */
+/**
+ * `lagMs`: how late this process read what came, at worst: upstream, facilitator and clients live in it. `isAsked`: payers came
+ * through a front that asked.
+ */
 export async function judgeRun(
   world: World,
   journal: Journal,
   clients: readonly Client[],
-  lagMs: number,
+  { lagMs, isAsked }: { readonly lagMs: number; readonly isAsked: boolean },
 ): Promise<Verdict> {
   const violations: string[] = [];
   const paid = await readPaid(world.chain, PAY_TO);
@@ -39,6 +42,7 @@ export async function judgeRun(
   const runs = Map.groupBy(journal.runs, ({ n }) => n);
   const settles = Map.groupBy(journal.settles, ({ nonce }) => nonce);
   const seen = { kills: journal.kills, freezes: journal.freezes, lagMs };
+  const front = isAsked ? Map.groupBy(journal.front, ({ n }) => n) : undefined;
   let again = 0;
   for (const client of clients) {
     const mine = requests.get(client.plan.n) ?? [];
@@ -50,7 +54,8 @@ export async function judgeRun(
         `payment ${client.plan.n} (${JSON.stringify(client.plan)}) ${what}; its requests: ${told}; charge: ${JSON.stringify(charges.get(client.nonce))}`,
       );
     };
-    judgeMoney(client, mine, paid.has(client.nonce), charges.get(client.nonce), seen, wrong);
+    const lines = front && (front.get(client.plan.n) ?? []);
+    judgeMoney(client, mine, { moved: paid.has(client.nonce), lines, charge: charges.get(client.nonce) }, seen, wrong);
     const ran = runs.get(client.plan.n) ?? [];
     again += judgeAnswers(client, mine, ran, seen, charges.get(client.nonce), wrong);
     judgeRuns(client, mine, ran, seen, wrong);
@@ -85,8 +90,7 @@ function seenBy({ freezes, lagMs }: Troubles, who: string, at: number): number {
 function judgeMoney(
   { plan, gaveUp }: Client,
   mine: readonly ClientRequest[],
-  moved: boolean,
-  charge: ListedCharge | undefined,
+  { moved, lines, charge }: Books,
   troubles: Troubles,
   wrong: Wrong,
 ): void {
@@ -105,10 +109,28 @@ function judgeMoney(
     toldPaid &&
     plan.version === 2 &&
     charge?.['partial'] !== true &&
-    (charge?.['owed'] ?? null) === null
+    (charge?.['owed'] ?? null) === null &&
+    !(lines !== undefined && wasHandedOver(lines, mine))
   ) {
     wrong('was charged, has no answer, and the books owe nothing');
   }
+}
+
+/** What chain, front and ledger say of one payment. `lines` undefined: no front stood in between. */
+type Books = {
+  readonly moved: boolean;
+  readonly lines: readonly FrontLine[] | undefined;
+  readonly charge: ListedCharge | undefined;
+};
+
+/**
+ * Whether a front had its allow and nothing more is owed by Tollgate: it was not told that this led nowhere. A front whose client
+ * left may not have read an allow that it was handed.
+ */
+function wasHandedOver(lines: readonly FrontLine[], mine: readonly ClientRequest[]): boolean {
+  const last = lines.at(-1)?.what;
+  if (last === 'reported' || last === 'report refused') return false;
+  return last !== undefined || mine.some(({ end }) => unread.has(end.kind));
 }
 
 /**
@@ -260,6 +282,7 @@ function countEnds(
     ...countBy(journal.freezes.map(({ who }) => `${who}: SIGSTOP for longer than a lease`)),
     ...countBy(journal.kills.map(({ who, how }) => `${who}: ${how}`)),
     ...Object.fromEntries([...journal.weather].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    ...countBy(journal.front.map(({ what }) => `front: ${what}`)),
     'runs of the handler': journal.runs.length,
     'calls to settle': journal.settles.length,
     'payments that moved money': paid,

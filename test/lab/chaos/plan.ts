@@ -11,6 +11,8 @@ export type Scale = {
   readonly seed: number;
   /** Tollgate may read the chain; without it only its payers and facilitators tell what became of a settlement. */
   readonly chain: boolean;
+  /** Payers come through a front that asks a decision listener; of one process only. */
+  readonly asked?: boolean;
   /** The fleet tells an endpoint of every charge by webhooks. */
   readonly webhooks?: boolean;
   /** The name of a fault in the program: see faults.ts. */

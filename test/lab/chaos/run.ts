@@ -33,7 +33,7 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
   const told = scale.webhooks === true ? await startTold(journal) : undefined;
   const start = (): Promise<World> =>
     scale.topology === 'one'
-      ? startWorld(plan, journal, { readsChain: scale.chain, told })
+      ? startWorld(plan, journal, { readsChain: scale.chain, told, isAsked: scale.asked === true })
       : startFleet(plan, journal, { fault: scale.fault, told });
   const world = await start().catch((error: unknown) => {
     told?.close();
@@ -61,9 +61,13 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
     await world.calm();
     say(`all have asked, ${journal.kills.length} kills, ${journal.freezes.length} freezes; waiting for what is open`);
     await calmDown(world, journal, clients, scale, say);
-    if (told === undefined) return await judgeRun(world, journal, clients, lag.max / 1e6);
+    if (told === undefined)
+      return await judgeRun(world, journal, clients, { lagMs: lag.max / 1e6, isAsked: scale.asked === true });
     const isTold = await untilTold(world, told);
-    const [run, events] = [await judgeRun(world, journal, clients, lag.max / 1e6), await judgeTold(world, told)];
+    const [run, events] = [
+      await judgeRun(world, journal, clients, { lagMs: lag.max / 1e6, isAsked: scale.asked === true }),
+      await judgeTold(world, told),
+    ];
     const untold = isTold ? [] : ['webhooks: events wait for an endpoint that takes them'];
     return {
       violations: [...run.violations, ...untold, ...events.violations],

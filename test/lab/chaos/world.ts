@@ -8,6 +8,7 @@ import type { TestFacilitator } from '../../support/facilitator-server.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../../support/process.ts';
 import type { Draw } from '../simulation/scheduler.ts';
 import { startGate } from '../../support/gate.ts';
+import { FRONT_SECRET, startFront } from './front.ts';
 import type { Journal } from './journal.ts';
 import type { Plan } from './plan.ts';
 import { startApi } from './upstream.ts';
@@ -54,15 +55,26 @@ export type ListedCharge = {
   readonly [field: string]: unknown;
 };
 
-type WorldOptions = { readonly readsChain: boolean; readonly told: Told | undefined };
+type WorldOptions = {
+  readonly readsChain: boolean;
+  readonly told: Told | undefined;
+  /** Payers come through a front that asks a decision listener. */
+  readonly isAsked: boolean;
+};
 
-export async function startWorld(plan: Plan, journal: Journal, { readsChain, told }: WorldOptions): Promise<World> {
+export async function startWorld(
+  plan: Plan,
+  journal: Journal,
+  { readsChain, told, isAsked }: WorldOptions,
+): Promise<World> {
   const files = temporaryFolder();
   const chain = await startChain();
   const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
   const gate = await startGate(() => [Number(new URL(facilitator.url).port)]);
   const api = await startApi(plan.payments, journal, 'tollgate', new Map());
   const port = await freePort();
+  const decision = await freePort();
+  const front = isAsked ? await startFront({ decision, api: api.url, journal }) : undefined;
   const config = files.write(
     'tollgate.yaml',
     [
@@ -77,6 +89,9 @@ export async function startWorld(plan: Plan, journal: Journal, { readsChain, tol
       'routes:',
       '  - { method: "*", route_pattern: "/paid/*", amount: "0.10" }',
       told?.config ?? '',
+      isAsked
+        ? `decision: { listen: 127.0.0.1:${decision}, dialect: haproxy, secret: ${FRONT_SECRET}, answer_within: 15s, timeouts: { drain_delay: 0s } }`
+        : '',
     ].join('\n'),
   );
   const start = (): Promise<TollgateProcess> =>
@@ -93,7 +108,7 @@ export async function startWorld(plan: Plan, journal: Journal, { readsChain, tol
   return {
     chain,
     payersAtOnce: 16,
-    door: () => ({ who: 'tollgate', url: `http://127.0.0.1:${port}` }),
+    door: () => ({ who: 'tollgate', url: front?.url ?? `http://127.0.0.1:${port}` }),
     kill: async () => {
       const at = performance.now();
       await tollgate.kill();
@@ -112,6 +127,7 @@ export async function startWorld(plan: Plan, journal: Journal, { readsChain, tol
       await weather.calm();
       await stopBlocks();
       await tollgate.kill();
+      await front?.close();
       await api.close();
       await gate.close();
       await facilitator.close();
