@@ -41,7 +41,7 @@ const MAY: Readonly<Record<string, { readonly folders: readonly string[]; readon
   http: { folders: ['http'], packages: [] },
   gateway: {
     folders: ['gateway', 'domain', 'host', 'http'],
-    packages: ['http-proxy-3', 'jose', 'ky', 'zod', 'lru-cache', '@noble/hashes'],
+    packages: ['http-proxy-3', 'jose', 'ky', 'zod', 'lru-cache', '@noble/curves', '@noble/hashes'],
   },
   registry: {
     folders: ['registry', 'domain', 'host'],
@@ -81,6 +81,7 @@ describe('who may import whom', () => {
     ['prom-client', ['host/metrics.ts', 'host/series.ts']],
     ['path-to-regexp', ['domain/routing/pattern.ts', 'registry/http/router.ts']],
     ['yaml', ['config/']],
+    ['@noble/curves', ['gateway/rails/evm/']],
     ['@noble/hashes', ['gateway/rails/evm/']],
     ['ky', ['gateway/rails/', 'gateway/sync/']],
     ['preact', ['desk/']],

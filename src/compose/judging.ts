@@ -12,7 +12,7 @@ import { createQuotes } from '../domain/payment/quote.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import type { TargetOptions } from '../domain/routing/target.ts';
 import type { PathOptions } from '../domain/routing/snapshot.ts';
-import { createSignInNonces, type SignInSite } from '../domain/selling/sign-in.ts';
+import { createSignInNonces } from '../domain/selling/sign-in.ts';
 import { findPlan, settleBy, type Plans } from '../domain/selling/plan.ts';
 import { inputsOf } from '../domain/selling/price.ts';
 import { createAdmission, type Admission } from '../gateway/admission.ts';
@@ -28,6 +28,7 @@ import type { Clock, Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
 import { createListener, type Listener } from '../host/server.ts';
+import { signInSite } from './passes.ts';
 import { matchRules, pathOptions, receiversById } from './part.ts';
 import type { SellFor } from './selling.ts';
 import { createTrial, type OwnTrial } from './trial.ts';
@@ -105,11 +106,6 @@ export function assembleJudging(config: Config, options: JudgingOptions, deps: J
     admission: createAdmission(front.limits, trusts, clock.monotonic),
     trial: createTrial({ paywall, offer, now: clock.now }),
   };
-}
-
-/** Where wallets sign in: under the public URL alone, which a signature is bound to. */
-export function signInSite(publicUrl: string | undefined): SignInSite | undefined {
-  return publicUrl === undefined ? undefined : { domain: new URL(publicUrl).host, uri: publicUrl };
 }
 
 /** Adds the passes of its plan to the offer of a route. */

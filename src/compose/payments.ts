@@ -27,6 +27,7 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { exportCharges } from './charge-metrics.ts';
 import { watchFacilitators, type FacilitatorState } from './facilitators.ts';
+import type { PassesFor } from './passes.ts';
 import type { Settings } from './settings.ts';
 
 /** The ledger that payments are written into, and the rail that settles them. */
@@ -50,6 +51,8 @@ type PaymentsDeps = RailsDeps & {
   /** Names a route in metrics. */
   readonly routeLabel: (id: string) => string;
   readonly aroundPayments?: PaymentsWrapper | undefined;
+  /** Makes what sells passes under a configuration; undefined: none are sold. */
+  readonly passesFor?: PassesFor | undefined;
   /** Says that another process looks at charges without an end, and counts them. */
   readonly takesOnly?: boolean;
 };
@@ -70,7 +73,7 @@ const RECONCILE_EVERY_MS = { here: 1_000, elsewhere: 5_000 };
 const COUNT_EVERY_MS = 5_000;
 
 export function startPayments(deps: PaymentsDeps): Payments {
-  const { settings, reports, rails, routeLabel, log, clock, random, metrics } = deps;
+  const { settings, reports, rails, routeLabel, log, clock, random, metrics, passesFor } = deps;
   const newId = createTokens(random, 16, 'hex');
   const ports = { ledger: deps.ledger, rail: rails };
   const { ledger, rail } = deps.aroundPayments?.(ports) ?? ports;
@@ -97,7 +100,7 @@ export function startPayments(deps: PaymentsDeps): Payments {
       payWith(
         next,
         settings,
-        { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock },
+        { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock, passesFor },
         decision,
       ),
     takeReportFor: ({ page: { support } }) => {
@@ -136,14 +139,16 @@ type PayParts = {
   readonly leases: Leases;
   readonly newId: () => string;
   readonly responses: PayDeps['responses'];
+  readonly passesFor: PassesFor | undefined;
 };
 
 function payWith(
-  { charges, proxy, page }: Config,
+  config: Config,
   running: Settings,
-  { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock }: PayParts,
+  { rail, ledger, seenPayments, chargeLog, modes, leases, responses, newId, log, clock, passesFor }: PayParts,
   decision: DecisionPayments | undefined,
 ): (answers: OwnResponses) => PaymentHandler {
+  const { charges, proxy, page } = config;
   const front = decision?.front ?? proxy;
   if (front === undefined) throw new Error('only a proxy or a decision listener takes payments');
   const upstream = new URL(front.upstream.origin);
@@ -157,10 +162,11 @@ function payWith(
     nameOf: nameWay,
     support: page.support,
   };
+  const passes = passesFor?.(config, front);
   return (answers) =>
     createPay({
       ...answers,
-      ...{ rail, ledger, seenPayments, chargeLog, modes, leases },
+      ...{ rail, ledger, seenPayments, chargeLog, modes, leases, passes },
       // Nothing of the proxy is replayed by a decision.
       responses:
         decision === undefined ? responses : { ...responses, replays: createReplays(systemSchedule, clock.monotonic) },

@@ -31,6 +31,7 @@ import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
 import { createSelling, type SellingDeps } from '../gateway/selling/selling.ts';
 import { refuseAnonymous } from '../gateway/selling/anonymous.ts';
 import { refuseUnanswerable } from '../gateway/selling/unanswerable.ts';
+import type { PassBooks } from '../gateway/selling/passes/presented-pass.ts';
 import type { AskedSale, PlannedRequest, Sell, WayToPass } from '../gateway/selling/way-to-pass.ts';
 import { createWouldCharge } from '../gateway/selling/would-charge.ts';
 import { createTrust } from '../gateway/trust.ts';
@@ -40,6 +41,7 @@ import { createKeySet, type KeySet } from '../host/jwt/key-set.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
+import { createPassesFor, type PassesFor } from './passes.ts';
 
 /** The proxy's own rules, as far as selling needs them. */
 export type ProxyRules = Pick<SellingDeps, 'rules'> & {
@@ -56,7 +58,7 @@ export type ProxyRules = Pick<SellingDeps, 'rules'> & {
 /** Makes what sells under a configuration. */
 export type SellFor = (config: Config, proxy: ProxyConfig, rules: ProxyRules) => Sell;
 
-type SellingPart = { readonly sellFor: SellFor; readonly close: () => void };
+type SellingPart = { readonly sellFor: SellFor; readonly passesFor: PassesFor; readonly close: () => void };
 
 type SellingPartDeps = {
   readonly metrics: Metrics;
@@ -69,6 +71,8 @@ type SellingPartDeps = {
   readonly countSale: (count: SaleCount) => void;
   /** Counters of the ledger; undefined: there is none, and nothing that has to be counted is free. */
   readonly counters: CounterChanger | undefined;
+  /** Books of passes by uses and credit; undefined: none are good here. */
+  readonly books: PassBooks | undefined;
 };
 
 /** Wrong credentials of one client in a minute that are looked at, and refusals of the upstream's own sign-in. */
@@ -80,6 +84,7 @@ const CLIENTS = 65_536;
 export function startSelling(deps: SellingPartDeps): SellingPart {
   const { log, clock, random, counters } = deps;
   const metrics = createSaleMetrics(deps.metrics, deps.routeLabel, deps.countSale);
+  const passesFor = createPassesFor({ books: deps.books, metrics, clock });
   const keyFiles = createKeyFiles(systemSchedule, log);
   const keySets = new Map<string, KeySet>();
   const keySet = (url: string): KeySet => {
@@ -135,6 +140,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
       const refused = ({ request }: AskedSale): void => void refusals.takeMs(clientOf(request));
       return createCustomers(entry, { recognise, counter, wouldCharge, metrics, refused });
     };
+    const passes = passesFor(config, proxy);
     const ways = new Map([...customers.values()].map((entry) => [entry.id, customersBy(entry)]));
     const observe = createObservation({ ownOffer, wouldCharge: judge, metrics, log });
     const subjectOf = subjectBy(clientOf, proxy.customerHeader.toLowerCase());
@@ -144,6 +150,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
         ...(plan.observe === undefined ? [] : [observe]),
         ...askingLast(plan.customers, config.selling).flatMap((id) => ways.get(id) ?? []),
         refuseAnonymous(proxy.customerHeader.toLowerCase()),
+        ...(passes === undefined ? [] : [passes.way]),
       ],
       afterPayment:
         plan.free === undefined ? [] : [createFreeRequests(plan.free, { counter, subjectOf, wouldCharge, metrics })],
@@ -151,7 +158,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
     const price = createPricing({ ...own, plans, services, customerHeader: proxy.customerHeader.toLowerCase() });
     return createSelling({ plans, rules, price, waysOf });
   };
-  return { sellFor, close: keyFiles.close };
+  return { sellFor, passesFor, close: keyFiles.close };
 }
 
 function hasAsk({ customers: ids }: SalesPlan, { customers }: Config['selling']): boolean {

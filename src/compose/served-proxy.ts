@@ -90,22 +90,17 @@ export async function serveFront(
   const rails = startRails(deps);
   const routeLabel = telemetry.label;
   const aroundPayments = tracing === undefined ? deps.aroundPayments : traceAround(tracing, deps.aroundPayments);
-  const payments = ledger && startPayments({ ...deps, aroundPayments, ledger, reports, takesOnly, rails, routeLabel });
+  const countSale = (count: SaleCount): void => tally.open.sales.add(count);
+  const saleDeps = { metrics, log, clock, random, routeLabel, countSale, counters, books: undefined };
+  const selling = startSelling(saleDeps);
+  const { sellFor, passesFor, close: stopSelling } = selling;
+  closers.addFirst(async () => stopSelling());
+  const payments =
+    ledger && startPayments({ ...deps, aroundPayments, ledger, reports, takesOnly, rails, routeLabel, passesFor });
   if (payments !== undefined) closers.addFirst(payments.close);
   const stopWatching = rails.watch(() => settings.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
   closers.addFirst(async () => stopWatching());
   const payFor = payments && tracePaying(payments.payFor, tracing);
-  const countSale = (count: SaleCount): void => tally.open.sales.add(count);
-  const { sellFor, close: stopSelling } = startSelling({
-    metrics,
-    log,
-    clock,
-    random,
-    routeLabel,
-    countSale,
-    counters,
-  });
-  closers.addFirst(async () => stopSelling());
   const { config } = settings;
   const common = { current, telemetry, rails, sellFor, log, clock, random };
   const proxy =

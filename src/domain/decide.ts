@@ -98,6 +98,8 @@ export type Verdict =
       readonly credential: Credential;
       /** The plan that the route is sold by, if it is. */
       readonly plan?: SalesPlan | undefined;
+      /** The path can mean no other route: a pass that the payment bought is good for it. */
+      readonly isSpelled?: boolean | undefined;
     }
   /** `route`: the one that would have had to be paid. */
   | { readonly kind: 'refuse'; readonly problem: Problem; readonly route: Route | undefined };
@@ -212,6 +214,7 @@ type Payable = {
   readonly offer: Offer | Problem;
   /** The plan that it is sold by, whose other ways to pass did not let the request pass. */
   readonly plan?: SalesPlan | undefined;
+  readonly isSpelled?: boolean | undefined;
   /** Reason of the 402 if none is presented. */
   readonly because?: DemandReason | undefined;
 };
@@ -219,7 +222,7 @@ type Payable = {
 /** Verdict on a request that only a payment lets pass. */
 export function decidePayment<Request>(
   { policy, caller: readCaller }: Pick<Rules<Request>, 'policy' | 'caller'>,
-  { route, offer, plan, because = 'payment_required' }: Payable,
+  { route, offer, plan, isSpelled, because = 'payment_required' }: Payable,
   request: Request,
 ): PaywallVerdict {
   const caller = readCaller(request);
@@ -228,7 +231,8 @@ export function decidePayment<Request>(
     return { kind: 'refuse', problem: customerRequired(), route };
   const { credential } = caller;
   const isUnread = credential?.version === 1 && !policy.v1;
-  if (credential !== undefined && !isUnread) return { kind: 'verify', route, offer, caller, credential, plan };
+  if (credential !== undefined && !isUnread)
+    return { kind: 'verify', route, offer, caller, credential, plan, isSpelled };
   if ('code' in offer) return { kind: 'refuse', problem: offer, route };
   return { kind: 'demand', offer, caller, because: isUnread ? 'x402_version_unsupported' : because };
 }

@@ -20,6 +20,7 @@ export const PROBLEMS = {
   price_ambiguous: { status: 400, title: 'Ambiguous price', fault: 'client' },
   length_required: { status: 411, title: 'Length required', fault: 'client' },
   payment_malformed: { status: 400, title: 'Malformed payment', fault: 'client' },
+  pass_malformed: { status: 400, title: 'Malformed pass', fault: 'client' },
   payment_in_use: { status: 409, title: 'Payment in use', fault: 'client' },
   already_paid: { status: 409, title: 'Already paid', fault: 'client' },
   too_many_challenges: { status: 429, title: 'Too many requests without a payment', fault: 'client' },

@@ -173,7 +173,10 @@ export class Exchange
   private noteCharged(charged: PaidOutcome | GrantedOutcome): void {
     const { record } = this;
     this.charged = charged;
-    if (charged.kind === 'granted' && charged.customerId !== undefined) record.customerId = charged.customerId;
+    if (charged.kind === 'granted') {
+      if (charged.customerId !== undefined) record.customerId = charged.customerId;
+      if (charged.chargeId !== undefined) record.chargeId = charged.chargeId;
+    }
     if (charged.grant === undefined) return;
     const { id, price } = charged.grant;
     record.chargeId = id;

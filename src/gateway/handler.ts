@@ -168,6 +168,7 @@ function admit(deps: HandlerDeps, exchange: Exchange, verdict: PaywallVerdict): 
 function proceed(exchange: Exchange, outcome: Outcome): void {
   if (outcome.kind === 'response') exchange.respond(outcome);
   else if (outcome.kind === 'gone') exchange.giveUp(outcome.routeId);
+  else if (outcome.kind === 'granted') exchange.forward(outcome.permit, outcome.granted);
   else exchange.forward(outcome.permit, outcome.paid);
 }
 

@@ -12,7 +12,7 @@ export type InboundRule =
   | 'method_override'
   /** Dropped if the settlement waits for the response. */
   | 'conditional'
-  /** Passes without the desk's cookies. */
+  /** Passes without our cookies. */
   | 'cookie'
   /** Dropped if the body has to be whole; together with If-Range also if the settlement waits for the response. */
   | 'range'
@@ -88,7 +88,7 @@ export const INBOUND: ReadonlyMap<string, InboundRule> = spelled([
   ...rules('range', ['range']),
   ...rules('encoding', ['accept-encoding']),
   ...rules('method_override', ['x-http-method', 'x-http-method-override', 'x-method-override']),
-  ...rules('payment', ['x-payment', 'x-payment-response']),
+  ...rules('payment', ['sign-in-with-x', 'x-payment', 'x-payment-response']),
   ...rules('forwarded_for', ['x-forwarded-for']),
   ...rules('forwarded_proto', ['x-forwarded-proto']),
   ...rules('forwarded_host', ['x-forwarded-host']),
@@ -175,14 +175,15 @@ function rules<Rule extends string>(rule: Rule, names: readonly string[]): [stri
   return names.map((name) => [name, rule]);
 }
 
-const DESK_COOKIES: ReadonlySet<string> = new Set([
+const OUR_COOKIES: ReadonlySet<string> = new Set([
+  'tollgate_pass',
   ...['__Host-tollgate', 'tollgate_desk', '__Host-tollgate_flow', 'tollgate_flow'],
 ]);
 
-/** A Cookie header without the cookies of the desk, which browsers send to every port of a host; the others stay byte for byte. */
+/** A Cookie header without ours: those of the desk, which browsers send to every port of a host, and passes. The others stay byte for byte. */
 export function withoutDeskCookies(value: string): string {
   if (!value.includes('tollgate')) return value;
   const pairs = value.split(';');
-  const kept = pairs.filter((pair) => !DESK_COOKIES.has((pair.split('=', 1)[0] ?? '').trim()));
+  const kept = pairs.filter((pair) => !OUR_COOKIES.has((pair.split('=', 1)[0] ?? '').trim()));
   return kept.length === pairs.length ? value : kept.join(';').replace(/^ +/, '');
 }

@@ -210,7 +210,7 @@ export type ResponseFacts = {
 
 // Names of ours that a browser may read from an answer of another origin.
 export const EXPOSED =
-  'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason, Tollgate-Free-Left';
+  'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, Retry-After, Tollgate-Reason, Tollgate-Free-Left, Tollgate-Pass, Tollgate-Pass-Left';
 
 /** Filters what crosses of an upstream's head to the client, in place: `raw` becomes the result. */
 export function responseHeaders(facts: ResponseFacts, status: number, raw: string[]): string[] {

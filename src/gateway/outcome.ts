@@ -12,7 +12,7 @@ import type { OwnResponse } from '../host/respond.ts';
 import type { UpstreamFault } from '../http/transport.ts';
 import type { KeptResponse } from './pay/kept-responses.ts';
 
-export type Outcome = ResponseOutcome | ForwardedOutcome | GoneOutcome;
+export type Outcome = ResponseOutcome | ForwardedOutcome | GoneOutcome | PassOutcome;
 
 /** Outcome of a request that goes upstream. `paid`: what the payment wants to know and say meanwhile. */
 type ForwardedOutcome = {
@@ -74,6 +74,8 @@ export type GrantedOutcome = Pick<PaidOutcome, 'keep' | 'done' | 'hearer'> & {
   readonly grant: Grant | undefined;
   /** The customer that was recognised, for the log. */
   readonly customerId: string | undefined;
+  /** The charge that bought the pass by which the request passes, for the log. */
+  readonly chargeId?: string | undefined;
   /** No money moves for this request. */
   readonly settles: 'nothing';
 };
@@ -87,6 +89,9 @@ export type ResponseHearer = {
   /** Hears once that the response is whole; not at all if it never is. `trailers`: flat name, value pairs. */
   readonly end: (trailers: readonly string[]) => void;
 };
+
+/** The payment bought a pass before, by which the request passes. */
+export type PassOutcome = { readonly kind: 'granted'; readonly permit: Permit; readonly granted: GrantedOutcome };
 
 export type SeenResponseHead = { readonly status: number; readonly headers: readonly string[] };
 
@@ -190,6 +195,8 @@ export type RequestFacts = {
   readonly conditionalWrite: boolean;
   /** Whether it is somebody's who looks at a browser's window. */
   asksForPage(): boolean;
+  /** The request itself, for its headers. */
+  readonly req?: { readonly rawHeaders: readonly string[] } | undefined;
   /** Whether the client went away. */
   left(): boolean;
   /** Has a connection to the upstream that is kept for this request. Resolves with the fault if none can be had. */

@@ -18,6 +18,7 @@ import type {
   GoneOutcome,
   Outcome,
   PaidOutcome,
+  PassOutcome,
   PaymentDemand,
   RequestFacts,
 } from './outcome.ts';
@@ -59,7 +60,7 @@ type QuotedOffer = {
 };
 
 const ALLOWED =
-  'PAYMENT-SIGNATURE, X-PAYMENT, X-Customer-Id, Authorization, Content-Type, Access-Control-Expose-Headers';
+  'PAYMENT-SIGNATURE, X-PAYMENT, X-Customer-Id, Authorization, Content-Type, Access-Control-Expose-Headers, Tollgate-Pass, SIGN-IN-WITH-X, Idempotency-Key';
 /** Words behind the reason for a 402 to a request whose payment was not read. */
 const EXPECTED: Readonly<Partial<Record<DemandReason, string>>> = {
   x402_version_unsupported: 'x402 version 2 is wanted, in the header PAYMENT-SIGNATURE',
@@ -154,7 +155,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     );
 
   const permit = (
-    end: ResponseOutcome | PaidOutcome | GoneOutcome,
+    end: ResponseOutcome | PaidOutcome | GoneOutcome | PassOutcome,
     facts: RequestFacts,
     isPlanned: boolean,
   ): Outcome => {

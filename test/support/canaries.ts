@@ -70,6 +70,7 @@ function search(writer: string, text: string): Leak[] {
 
 const CREDENTIALS: ReadonlySet<string> = new Set([
   ...['authorization', 'proxy-authorization', 'cookie', 'payment-signature', 'x-payment', 'x-api-key'],
+  ...['tollgate-pass', 'sign-in-with-x'],
 ]);
 
 /** What a request carries that no log may show. */

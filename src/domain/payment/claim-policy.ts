@@ -175,6 +175,8 @@ export function redemption(charge: Charge, now: number): Redemption | undefined 
  */
 export function fetchableUntil(charge: Charge): number {
   // A v1 credential does not hold our charge id: anyone who reads the chain can rebuild it.
+  // A pass was delivered with its settlement.
+  if (charge.pass !== null) return 0;
   if (charge.settledAt === null || charge.x402Version === 1 || charge.refundedAt !== null) return 0;
   const until = charge.settledAt + (charge.asker === null || wasReported(charge) ? REDEEM_MS : ALLOW_AGAIN_MS);
   if (charge.answer !== null) return until;
@@ -202,7 +204,8 @@ export function lastUndelivered({ owner, asks, undelivered }: Charge): Undeliver
  * the client got something usable, or the money was given back.
  */
 export function owedBecauseOf(charge: Charge, now: number): Fault | undefined {
-  if (charge.state !== 'settled' || charge.refundedAt !== null || charge.headSent) return undefined;
+  if (charge.state !== 'settled' || charge.refundedAt !== null || charge.headSent || charge.pass !== null)
+    return undefined;
   if (charge.leaseUntil > now || now < fetchableUntil(charge)) return undefined;
   const because = lastUndelivered(charge);
   if (because !== null) return ASK_AGAIN[because].fault;

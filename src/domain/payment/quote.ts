@@ -168,9 +168,14 @@ export function routeIdIn(bytes: Buffer): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
+/** Reads the price from the bytes of a charge id. */
+export function priceIn(bytes: Buffer): Price {
+  return { units: BigInt(`0x0${bytes.toString('hex', 20, 33)}`), scale: bytes[33] ?? 0 };
+}
+
 function readTerms(bytes: Buffer, key: Key): Terms {
   const termsHash = bytes.subarray(44, 52);
-  const quoted = { units: BigInt(`0x${bytes.toString('hex', 20, 33)}`), scale: bytes[33] ?? 0 };
+  const quoted = priceIn(bytes);
   return {
     routeId: routeIdIn(bytes),
     price: quoted,

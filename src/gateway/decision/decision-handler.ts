@@ -317,6 +317,10 @@ function conclude(handling: Handling, deliberation: Deliberation, outcome: Outco
     case 'gone':
       leaveOthers(handling, deliberation);
       return;
+    case 'granted':
+      for (const asked of waiting) grant(handling, deliberation, asked, outcome);
+      leaveOthers(handling, deliberation);
+      return;
     case 'forward':
       void handOver(handling, deliberation, outcome).catch((error: unknown) => {
         for (const asked of deliberation.waiting()) fail(handling, asked, error);

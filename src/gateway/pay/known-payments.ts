@@ -8,6 +8,7 @@ import type { ResponseOutcome } from '../outcome.ts';
 import type { SeenPayments } from './seen-payments.ts';
 import type { Payment, PayOutcome } from './payment.ts';
 import { tooManyPasses, tooManyUnsettled } from './payment-problems.ts';
+import type { PassSale } from './pass-sale.ts';
 import type { PaymentResponses } from './payment-responses.ts';
 import type { Redeemer } from './redeemer.ts';
 import type { Repeats } from './repeats.ts';
@@ -21,6 +22,8 @@ type KnownPaymentsDeps = {
   readonly redeem: Redeemer;
   readonly takeOver: Resumer['takeOver'];
   readonly repeats: Repeats | undefined;
+  /** Passes; undefined: none are sold here. */
+  readonly sale: Pick<PassSale, 'present'> | undefined;
 };
 
 /** Status of a payment that leaves no room for a claim. */
@@ -48,6 +51,7 @@ export function createKnownPayments({
   redeem,
   takeOver,
   repeats,
+  sale,
 }: KnownPaymentsDeps): KnownPayments {
   /** What a charge was bound to says the whole of what was paid for: the target leaves out headers and the length. */
   const asksForTheSame = ({ inputs }: Payment, { id }: Charge): boolean => {
@@ -57,6 +61,8 @@ export function createKnownPayments({
   };
   const answerTaken: KnownPayments['answerTaken'] = async (payment, status, charge) => {
     if (charge === undefined) return responses.inUse(payment, charge);
+    const bought = charge.pass === null ? undefined : await sale?.present(payment, charge);
+    if (bought !== undefined) return bought;
     if (!asksForTheSame(payment, charge)) return responses.alreadyUsed(payment, 'payment_already_used', charge);
     switch (status) {
       case 'in_use': {

@@ -19,6 +19,8 @@ import type { RailOffer, Way } from '../../domain/payment/way.ts';
 import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { ResponseOutcome, RequestFacts, OwnResponses } from '../outcome.ts';
+import type { SalesPlan } from '../../domain/selling/plan.ts';
+import type { Passes } from '../selling/passes/passes.ts';
 import type { PresentedPayment, Rail, Refusal, Verification } from '../rails/rail.ts';
 import type { OwnAuthorities } from './charged-responses.ts';
 import { createDeliverer } from './deliverer.ts';
@@ -32,7 +34,8 @@ import { networkOf, type Payment, type PayOutcome, type SettleModes } from './pa
 import { ledgerUnavailable } from './payment-problems.ts';
 import { createPaymentResponses, type PaymentResponses } from './payment-responses.ts';
 import { createRecorder, type ChargeLog, type Recorder } from './recorder.ts';
-import { createRedeemer } from './redeemer.ts';
+import { createPassSale } from './pass-sale.ts';
+import { createRedeemer, type Redeemer } from './redeemer.ts';
 import { createResumer, type Resumer } from './resumer.ts';
 import { createSettler, type Settler } from './settler.ts';
 
@@ -44,6 +47,8 @@ type PaymentRequest = {
   readonly inputs?: string | undefined;
   readonly caller: Caller;
   readonly credential: Credential;
+  readonly plan?: SalesPlan | undefined;
+  readonly isSpelled?: boolean | undefined;
 };
 export type PaymentHandler = (payable: PaymentRequest, facts: RequestFacts) => Promise<PayOutcome>;
 
@@ -56,6 +61,8 @@ export type PayDeps = OwnResponses & {
   readonly modes: SettleModes;
   readonly leases: Leases;
   readonly responses: { readonly memory: ResponseMemory; readonly replays: Replays };
+  /** Passes of the plans in force; undefined: none are sold here. */
+  readonly passes?: Passes | undefined;
   readonly log: Log;
   readonly clock: Clock;
   /** Makes a name that nothing else has. */
@@ -94,15 +101,25 @@ export function createPay(deps: PayDeps): PaymentHandler {
 
   const recorder = createRecorder({ ledger, chargeLog, log, newId, pause });
   const { counted } = recorder;
-  const responses = createPaymentResponses({ own: { demand, refuse }, counted, rail, ledger, options });
+  const responses = createPaymentResponses({
+    own: { demand, refuse },
+    counted,
+    rail,
+    ledger,
+    options,
+    passes: deps.passes,
+  });
   const deliverer = createDeliverer({ recorder, responses, kept: { memory, replays }, keepResponseBytes });
-  const redeem = createRedeemer({
+  const sale = deps.passes && createPassSale({ recorder, responses, passes: deps.passes });
+  const redeemAnswer = createRedeemer({
     ...{ recorder, responses, deliverer, leases, rail, log },
     ...{ now: ledger.now, monotonic, leaseMs },
   });
+  const redeem: Redeemer = async (payment, charge) =>
+    (await sale?.present(payment, charge)) ?? redeemAnswer(payment, charge);
   const settler = createSettler({
     ...{ recorder, responses, deliverer, redeem, leases, modes, rail, log },
-    ...{ ownAuthorities, leaseMs },
+    ...{ ownAuthorities, leaseMs, sale },
   });
   const { takeOver, lookFirst } = createResumer({
     ...{ recorder, responses, settler, redeem, leases, rail, clock, listingOf, ranUnpaid, leaseMs },
@@ -110,7 +127,7 @@ export function createPay(deps: PayDeps): PaymentHandler {
     isServed: (way) => options.services(way) !== undefined,
   });
   const repeats = deps.createRepeats?.({ recorder, rail, ledger, pause });
-  const known = createKnownPayments({ ledger, seenPayments, quotes, responses, redeem, takeOver, repeats });
+  const known = createKnownPayments({ ledger, seenPayments, quotes, responses, redeem, takeOver, repeats, sale });
   const claimDeps = { rail, recorder, seenPayments, modes, quotes, clock, known, settler, lookFirst, options };
   const attemptDeps: AttemptDeps = {
     ...{ rail, recorder, responses, seenPayments, replays, known, clock, log },
@@ -120,7 +137,7 @@ export function createPay(deps: PayDeps): PaymentHandler {
       claimAndServe(claimDeps, payment, agreement, credential, mode),
   };
 
-  return async ({ route, offer, inputs, caller: { customerId }, credential }, facts) => {
+  return async ({ route, offer, inputs, caller: { customerId }, credential, plan, isSpelled }, facts) => {
     const ways = 'code' in offer ? [] : offer.receiver.ways.map(({ way }) => way);
     const presented = rail.read(credential, ways);
     if (!('key' in presented)) {
@@ -131,7 +148,8 @@ export function createPay(deps: PayDeps): PaymentHandler {
     }
     facts.notePayer(presented.key.payer);
     const shown = whatIsShown(presented, facts, route.id);
-    const payment: Payment = { route, offer, inputs, presented, facts, shown, customerId, owner: leases.newOwner() };
+    const owner = leases.newOwner();
+    const payment: Payment = { route, offer, inputs, presented, facts, shown, customerId, owner, plan, isSpelled };
     try {
       return await attempt(attemptDeps, payment, credential);
     } catch (error) {

@@ -4,7 +4,8 @@ import type { PresentedRequest } from '../../domain/payment/claim-policy.ts';
 import type { Offer, Receiver } from '../../domain/payment/offer.ts';
 import type { Problem } from '../../domain/problem.ts';
 import type { Route } from '../../domain/routing/route.ts';
-import type { GoneOutcome, PaidOutcome, RequestFacts, ResponseOutcome } from '../outcome.ts';
+import type { SalesPlan } from '../../domain/selling/plan.ts';
+import type { GoneOutcome, PaidOutcome, PassOutcome, RequestFacts, ResponseOutcome } from '../outcome.ts';
 import type { PresentedPayment } from '../rails/rail.ts';
 
 /** Payment of one request. */
@@ -19,11 +20,15 @@ export type Payment = {
   /** Facts that the ledger compares if a request presents a payment again. */
   readonly shown: PresentedRequest;
   readonly customerId: string | undefined;
+  /** The plan that the route is sold by. */
+  readonly plan?: SalesPlan | undefined;
+  /** The path can mean no other route: a pass is good for it. */
+  readonly isSpelled?: boolean | undefined;
   /** Names this request to the ledger. */
   readonly owner: string;
 };
 
-export type PayOutcome = ResponseOutcome | PaidOutcome | GoneOutcome;
+export type PayOutcome = ResponseOutcome | PaidOutcome | GoneOutcome | PassOutcome;
 
 type SettleMode = Claim['settle'];
 

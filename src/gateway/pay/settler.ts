@@ -15,6 +15,7 @@ import { isCharged, type OwnAuthorities } from './charged-responses.ts';
 import { grantOf, keptAnswer, type Deliverer } from './deliverer.ts';
 import type { Lease, Leases } from './lease.ts';
 import type { Payment, PayOutcome, SettleModes } from './payment.ts';
+import type { PassSale } from './pass-sale.ts';
 import type { PaymentResponses } from './payment-responses.ts';
 import type { Recorder } from './recorder.ts';
 import type { Redeemer } from './redeemer.ts';
@@ -34,6 +35,8 @@ type SettlerDeps = AttemptDeps & {
   readonly leases: Pick<Leases, 'keep'>;
   readonly modes: Pick<SettleModes, 'ranUnpaid' | 'leftEarly'>;
   readonly ownAuthorities: OwnAuthorities;
+  /** Passes; undefined: none are sold here. */
+  readonly sale: PassSale | undefined;
 };
 
 export type Settler = {
@@ -117,7 +120,9 @@ async function settleAndForward(
   const end = await settleCharge(deps, payment, charge, terms);
   if (end.kind === 'settled' && end.charge.owner === payment.owner) {
     const receipt = deps.rail.receiptHeader(payment.presented.version, end.receipt);
-    return deps.deliverer.deliver(payment, end.charge, receipt, 'ask', lease);
+    return end.charge.pass !== null && deps.sale !== undefined
+      ? deps.sale.forward(payment, end.charge, receipt, lease)
+      : deps.deliverer.deliver(payment, end.charge, receipt, 'ask', lease);
   }
   lease.stop();
   if (end.kind === 'settled') return deps.redeem(payment, end.charge);
@@ -170,6 +175,8 @@ function forwardAndSettle(
       }
       phase = { at: 'settled', charge: end.charge };
       const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
+      if (end.charge.pass !== null && deps.sale !== undefined)
+        return { kind: 'stream', headers: [...receipt, ...deps.sale.answered(payment, end.charge, lease)] };
       return { kind: 'stream', headers: receipt, keep: deliverer.keep() };
     }
     phase = { at: 'over', charged: end.kind === 'unknown' || end.kind === 'lost' ? 'unknown' : false };
@@ -197,7 +204,7 @@ function forwardAndSettle(
     },
     tookMoney: () => phase.at === 'settled',
     done: (outcome) => {
-      if (phase.at === 'settled')
+      if (phase.at === 'settled' && phase.charge.pass === null)
         written = deliverer.end(payment, phase.charge, outcome, 'answered').finally(lease.stop);
       if (phase.at !== 'open') return;
       if (outcome.kind === 'client_gone' || outcome.kind === 'not_sent') modes.leftEarly(payer);

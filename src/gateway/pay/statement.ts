@@ -7,6 +7,8 @@ import { retryUntil, type ChargeAnswer } from '../../domain/payment/whereabouts.
 import type { WayServices } from '../../domain/payment/offer.ts';
 import type { Way } from '../../domain/payment/way.ts';
 import { secondsToWait, type Problem } from '../../domain/problem.ts';
+import { soldPassOf } from '../../domain/selling/pass.ts';
+import type { Passes } from '../selling/passes/passes.ts';
 import type { Rail } from '../rails/rail.ts';
 import type { Payment } from './payment.ts';
 
@@ -21,6 +23,8 @@ export type StatementDeps = {
     /** Contact for payers who are owed an answer. */
     readonly support: string | undefined;
   };
+  /** Passes; undefined: none are sold here. */
+  readonly passes?: Pick<Passes, 'handedOver'> | undefined;
 };
 
 type Members = NonNullable<Problem['members']>;
@@ -61,7 +65,8 @@ export function stateMoney(
         { retryAfter: soon(given) },
       );
     case true: {
-      const headers = { ...given.headers, ...receiptHeader(deps, payment, charge) };
+      const receipt = { ...given.headers, ...receiptHeader(deps, payment, charge) };
+      const headers = { ...receipt, ...passHeaders(deps, charge) };
       const { detail, members, retryAfter } = statePaid(deps, charge, money, given);
       return stated(detail, members, { headers, retryAfter });
     }
@@ -82,6 +87,11 @@ function statePaid({ ledger, options }: StatementDeps, charge: Charge, money: st
       members: { retry_until: iso(until) },
       retryAfter: Math.max(given.retryAfter ?? 0, restMs > 0 ? secondsToWait(restMs) : SOON_SECONDS),
     };
+  }
+  if (charge.pass !== null && charge.refundedAt === null) {
+    const name = charge.pass['id'] ?? '';
+    const detail = `${money} was charged for the pass ${name}, which is yours: send the same request with the same payment, or with its Tollgate-Pass, as often as it lasts.`;
+    return { detail, members: { owed: false }, retryAfter: given.retryAfter };
   }
   const paid = `${money} was charged. Do not pay again for it.`;
   if (charge.refundedAt !== null) {
@@ -111,6 +121,14 @@ function unknownUntil({ options }: StatementDeps, charge: Charge): number {
 /** The price as people read it: `0.10 USDC on base-sepolia`. */
 function moneyOf({ options }: StatementDeps, { price, way }: Charge): string {
   return `${price.amount} ${options.nameOf(way)}`;
+}
+
+/** The pass that a charge bought, for a client that got no answer: this request was no use of it. */
+function passHeaders({ passes }: StatementDeps, charge: Charge): Readonly<Record<string, string>> {
+  const pass = soldPassOf(charge);
+  if (pass === undefined || passes === undefined) return {};
+  const flat = passes.handedOver(pass, false, false);
+  return Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, flat[i + 1] ?? '']] : [])));
 }
 
 function receiptHeader(

@@ -38,7 +38,19 @@ export type ChainFamily = {
   readonly isPaidInBrowser: (network: string) => boolean;
   /** Payments; undefined: none are taken yet. */
   readonly payments: FamilyPayments | undefined;
+  readonly wallets: Wallets;
 };
+
+/** Text that a wallet signed, by the account that it names. */
+export type WalletSignature = { readonly message: string; readonly address: string; readonly signature: string };
+/** `unsupported`: no key makes such a signature, so it may be a contract's. */
+type WalletVerdict = 'genuine' | 'forged' | 'unsupported' | 'malformed';
+
+/** Checks signatures under messages, without a call. */
+export type Wallets = { readonly isSigned: (signed: WalletSignature) => Promise<WalletVerdict> };
+
+/** Checks a signature of a wallet of this chain (CAIP-2). */
+export type CheckWallet = (chainId: string, signed: WalletSignature) => Promise<WalletVerdict>;
 
 export type FamilyPayments = {
   readonly createRail: (deps: RailDeps) => NetworkRail;

@@ -7,7 +7,7 @@ import type { Requirement, Way } from '../../domain/payment/way.ts';
 import { problem } from '../../domain/problem.ts';
 import { suggest } from '../../domain/suggest.ts';
 import { EVM } from './evm/family.ts';
-import type { ChainFamily } from './chain-family.ts';
+import type { ChainFamily, CheckWallet } from './chain-family.ts';
 import type { NetworkRail, Rail, Refusal } from './rail.ts';
 import { SVM } from './svm/family.ts';
 import type { ChainWords } from './x402/chain-words.ts';
@@ -60,6 +60,12 @@ export function nameWay({ network, asset }: Pick<Way, 'network' | 'asset'>): str
 export function isPaidInBrowser(network: string): boolean {
   return FAMILIES.some((family) => family.isPaidInBrowser(network));
 }
+
+/** Checks a signature by the family of its chain. */
+export const checkWallet: CheckWallet = async (chainId, signed) => {
+  const family = FAMILIES.find(({ payments }) => payments?.words.findCaip2(chainId) === chainId);
+  return family === undefined ? 'unsupported' : family.wallets.isSigned(signed);
+};
 
 /** Spelling of payments on any network that the code knows, whether or not this process takes payments on it. */
 export const SPELLING: Spelling = {

@@ -3,7 +3,7 @@ import { accessHeaders, mintPermit, type PlannedSale } from '../../domain/decide
 import type { GrantedOutcome, ResponseVerdict } from '../outcome.ts';
 import type { Ruling } from './way-to-pass.ts';
 
-type GrantOptions = Partial<Pick<GrantedOutcome, 'beforeResponse' | 'done' | 'customerId' | 'grant'>> & {
+type GrantOptions = Partial<Pick<GrantedOutcome, 'beforeResponse' | 'done' | 'customerId' | 'grant' | 'chargeId'>> & {
   /** Further headers for the upstream: flat name, value pairs. */
   readonly headers?: readonly string[];
 };
@@ -13,15 +13,15 @@ const AS_IT_IS: ResponseVerdict = { kind: 'stream', headers: [] };
 /** Grants a request. */
 export function grantAccess(
   access: GrantedOutcome['access'],
-  { route }: PlannedSale,
+  { route }: Pick<PlannedSale, 'route'>,
   options: GrantOptions = {},
 ): Ruling {
-  const { headers = [], beforeResponse, done, customerId, grant } = options;
+  const { headers = [], beforeResponse, done, customerId, grant, chargeId } = options;
   return {
     kind: 'granted',
     permit: mintPermit(access, route, [...accessHeaders(access), ...headers]),
     granted: {
-      ...{ kind: 'granted', access, route, customerId, grant, settles: 'nothing', keep: undefined },
+      ...{ kind: 'granted', access, route, customerId, grant, chargeId, settles: 'nothing', keep: undefined },
       beforeResponse: beforeResponse ?? ((): ResponseVerdict => AS_IT_IS),
       done: done ?? ((): void => undefined),
     },

@@ -20,6 +20,10 @@ export type SaleMetrics = {
   readonly free: (plan: string) => void;
   /** Counts how an attempt to learn a price from a price service ended, and its seconds. */
   readonly priceService: (result: 'priced' | PriceFailure, seconds: number) => void;
+  /** Counts a pass that was sold. */
+  readonly passSold: (plan: string, pass: string) => void;
+  /** Counts a request that passed by a pass. */
+  readonly passUsed: (plan: string, pass: string) => void;
 };
 
 export type CustomerResult = 'known' | 'unknown' | 'expired' | 'quota' | 'unavailable';
@@ -52,12 +56,16 @@ export function createSaleMetrics(
     'result',
   ]);
   const free = metrics.counter('free_requests_total', 'Requests that passed as free ones.', ['plan']);
+  const sold = metrics.counter('passes_sold_total', 'Passes that were sold.', ['plan', 'pass']);
+  const uses = metrics.counter('pass_uses_total', 'Requests that passed by a pass.', ['plan', 'pass']);
   const services = metrics.duration(
     'price_service_duration_seconds',
     'Questions to price services of plans, from the question to the price or to why there is none.',
     ['result'],
   );
   return {
+    passSold: (plan, pass) => sold(plan, pass)(1),
+    passUsed: (plan, pass) => uses(plan, pass)(1),
     customer: (entry, result, name) => {
       customers(entry, result)(1);
       const counted = { subject: entry, scale: 0, requests: 1, amount: '0' };

@@ -9,7 +9,9 @@ import {
   type PlannedSale,
 } from '../../domain/decide.ts';
 import type { IncomingMessage } from 'node:http';
-import { problem } from '../../domain/problem.ts';
+import { withoutPasses } from '../../domain/payment/pass-offers.ts';
+import type { Offer } from '../../domain/payment/offer.ts';
+import { problem, type Problem } from '../../domain/problem.ts';
 import type { SalesPlan, Plans } from '../../domain/selling/plan.ts';
 import type { PricedSale } from './pricing/priced-sale.ts';
 import type { PriceSale } from './pricing/pricing.ts';
@@ -44,19 +46,19 @@ const UNPRICED = problem('price_unavailable', 'What this request costs was not a
 
 export function createSelling({ plans, rules, price, waysOf }: SellingDeps): Sell {
   const pay: WayToPass = ({ sale, request, priced }) => {
-    const { route, plan } = sale;
-    const verdict = decidePayment(rules, { route, offer: UNPRICED, plan }, request.req);
+    const { route, plan, isSpelled } = sale;
+    const verdict = decidePayment(rules, { route, offer: UNPRICED, plan, isSpelled }, request.req);
     if (verdict.kind !== 'verify') return isRefusedFor(verdict) ? judged(verdict) : NEXT;
     const judge = ({ offer, inputs, isRefused }: PricedSale): JudgedRuling =>
       isRefused === true && 'code' in offer
         ? judged({ kind: 'refuse', problem: offer, route })
-        : judged({ ...verdict, offer, inputs });
+        : judged({ ...verdict, offer: soldOn(sale, offer), inputs });
     return whenKnown(priced(verdict.credential), judge);
   };
   const demand: Demand = ({ sale, request, priced }, because) => {
     const { route, plan } = sale;
     return whenKnown(priced(), ({ offer }) =>
-      judged(decidePayment(rules, { route, offer, plan, because }, request.req)),
+      judged(decidePayment(rules, { route, offer: soldOn(sale, offer), plan, because }, request.req)),
     );
   };
   const open = new Map(
@@ -102,6 +104,11 @@ function ask(ways: readonly WayToPass[], asking: Asking, before?: DemandReason):
     because ??= taken.because;
   }
   return asking.demand(asking, because);
+}
+
+/** What is sold of an offer: no pass if the path could mean another route. */
+function soldOn({ isSpelled }: PlannedSale, offer: Offer | Problem): Offer | Problem {
+  return isSpelled || 'code' in offer || offer.passes === undefined ? offer : withoutPasses(offer);
 }
 
 /** Whether a refusal is about the caller, and not about the price. */

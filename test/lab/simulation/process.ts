@@ -222,7 +222,7 @@ export function startProcess(world: World, name: string): Process {
       );
       return;
     }
-    if (outcome.kind === 'gone') return;
+    if (outcome.kind === 'gone' || outcome.kind === 'granted') return;
     const { paid } = outcome;
     await relayPaid(
       { scheduler, weather, watch, actor },

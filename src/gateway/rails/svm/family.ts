@@ -7,6 +7,7 @@ import { hasTransaction, UNSIGNED_PAYMENT } from './payload.ts';
 import { canonicalPayment } from './spelling.ts';
 import { createSvmRail, fullRequirement, SVM_WORDS } from './svm-rail.ts';
 import { readSvmWay } from './read-way.ts';
+import { SVM_WALLETS } from './wallet.ts';
 import { checkNode } from './check-node.ts';
 
 /** Length of the signature by which a transaction is known. */
@@ -32,4 +33,5 @@ export const SVM: ChainFamily = {
     identity: SVM_IDENTITY,
     checkNode,
   },
+  wallets: SVM_WALLETS,
 };

@@ -3,7 +3,7 @@
 import type { Offer } from '../../../domain/payment/offer.ts';
 import type { Problem } from '../../../domain/problem.ts';
 import type { Route } from '../../../domain/routing/route.ts';
-import type { PassMeasure } from '../../../domain/selling/pass.ts';
+import type { PassMeasure, SoldPass } from '../../../domain/selling/pass.ts';
 import type { SalesPlan } from '../../../domain/selling/plan.ts';
 import type { RequestFacts } from '../../outcome.ts';
 import type { NotPassed, Ruling } from '../way-to-pass.ts';
@@ -21,7 +21,7 @@ export type PassUse = {
   readonly route: Route;
   readonly plan: SalesPlan;
   /** Price of the request, or why it has none now. */
-  readonly offer: Offer | Problem;
+  readonly offer: () => Offer | Problem | Promise<Offer | Problem>;
   readonly request: RequestFacts;
   /** Headers of the request, names and values in turn. */
   readonly rawHeaders: readonly string[];
@@ -30,6 +30,25 @@ export type PassUse = {
 /** Lets a request pass by a pass, or says why not. */
 export type DrawFrom = (pass: PresentedPass, use: PassUse) => Ruling | NotPassed | Promise<Ruling | NotPassed>;
 
-/** Names of the headers that tell about a pass. */
-export const PASS_HEADER = 'Tollgate-Pass';
-export const PASS_LEFT_HEADER = 'Tollgate-Pass-Left';
+/**
+ * The use of the request that buys a pass, if it is settled before it is forwarded: the ledger reserved it as the pass opened.
+ * One that is settled when the upstream has answered was taken then.
+ */
+export type FirstUse = {
+  /** Resolves when it is taken, before the client hears of its answer. */
+  readonly take: () => Promise<void>;
+  readonly giveBack: (because: 'not_charged' | 'left' | 'unasked') => void;
+};
+
+/** Keeps the first use of a pass alive from here on. `owner`: the request, as it claimed its charge. */
+export type OpenFirstUse = (pass: SoldPass, owner: string) => FirstUse;
+
+/** What draws on the books of passes by uses and credit, and knows of all passes; undefined members: there is no ledger. */
+export type PassBooks = {
+  readonly drawFrom: DrawFrom;
+  readonly openFirstUse: OpenFirstUse;
+  /** Whether a pass was revoked, as far as is known here: by at most 10 s. */
+  readonly isRevoked: (passId: string) => boolean;
+  /** Passes of a payer that have not ended, those that end first first, with whether anything is left of each. */
+  readonly ofPayer: (payer: string) => Promise<readonly { readonly pass: SoldPass; readonly isEmpty: boolean }[]>;
+};

@@ -1,0 +1,64 @@
+// Passes under a configuration: what reads, sells and lets them in. Books, metrics and limits live as long as the process; secrets
+// and names come from each configuration.
+import type { Config, ProxyConfig } from '../config/config.ts';
+import { createPassTokens } from '../domain/selling/pass-token.ts';
+import { createSignInNonces, type SignInSite } from '../domain/selling/sign-in.ts';
+import { clientGroup } from '../gateway/client-group.ts';
+import { checkWallet, SPELLING } from '../gateway/rails/rails.ts';
+import { createPasses, type Passes, type PassesDeps } from '../gateway/selling/passes/passes.ts';
+import type { PassBooks } from '../gateway/selling/passes/presented-pass.ts';
+import { createSignIn } from '../gateway/selling/passes/sign-in.ts';
+import { createTrust } from '../gateway/trust.ts';
+import type { Clock } from '../host/clock.ts';
+import { createRateLimit } from '../host/rate-limit.ts';
+
+/** Makes what sells passes under a configuration; undefined: no plan is known, so that no pass can be good. */
+export type PassesFor = (config: Config, front: ProxyConfig) => Passes | undefined;
+
+type PassPartDeps = {
+  /** Undefined: there is no ledger, so that only passes by seconds are any good. */
+  readonly books: PassBooks | undefined;
+  readonly metrics: PassesDeps['metrics'];
+  readonly clock: Clock;
+};
+
+/** Signatures of one client in a minute that are no good and are looked at all the same. */
+const SIGN_INS_A_MINUTE = 20;
+/** Clients that are remembered. */
+const CLIENTS = 65_536;
+
+export function createPassesFor({ books, metrics, clock }: PassPartDeps): PassesFor {
+  const refused = createRateLimit(
+    { perMinute: SIGN_INS_A_MINUTE, burst: SIGN_INS_A_MINUTE, keys: CLIENTS },
+    clock.monotonic,
+  );
+  const limit = {
+    isOver: (client: string): boolean => {
+      if (refused.takeMs(client) > 0) return true;
+      refused.giveBack(client);
+      return false;
+    },
+    count: (client: string): void => void refused.takeMs(client),
+  };
+  return ({ selling, charges: { secrets } }, { publicUrl, trustedProxies }) => {
+    if (selling.plans.byId.size === 0) return undefined;
+    const site = signInSite(publicUrl);
+    const trusts = createTrust(trustedProxies);
+    const read =
+      site &&
+      createSignIn({
+        ...{ site, nonces: createSignInNonces(secrets), checkWallet, spell: SPELLING.identifier },
+        ...{ limit, clock },
+      });
+    return createPasses({
+      ...{ tokens: createPassTokens(secrets), books, metrics, clock },
+      isSecure: publicUrl?.startsWith('https:') === true,
+      signedIn: read && ((value, { request }) => read(value, clientGroup(request.req, trusts))),
+    });
+  };
+}
+
+/** Where wallets sign in: under the public URL alone, which a signature is bound to. */
+export function signInSite(publicUrl: string | undefined): SignInSite | undefined {
+  return publicUrl === undefined ? undefined : { domain: new URL(publicUrl).host, uri: publicUrl };
+}

@@ -1,0 +1,124 @@
+// The sale of a pass: what becomes of a charge that buys one. With its settlement the pass is sold, and the charge is over:
+// nothing of it has to be fetched later. The request that bought is a use of the pass, the first one. An upstream that fails
+// after the settlement leaves the pass as it is, and the request is no use of it.
+import type { Charge } from '../../domain/payment/charge.ts';
+import { soldPassOf, type SoldPass } from '../../domain/selling/pass.ts';
+import type { End, PaidOutcome, ResponseVerdict } from '../outcome.ts';
+import type { FirstUse } from '../selling/passes/presented-pass.ts';
+import type { Passes } from '../selling/passes/passes.ts';
+import { grantOf } from './deliverer.ts';
+import type { Lease } from './lease.ts';
+import type { Payment, PayOutcome } from './payment.ts';
+import type { PaymentResponses } from './payment-responses.ts';
+import type { Recorder } from './recorder.ts';
+
+export type PassSaleDeps = {
+  readonly recorder: Recorder;
+  readonly responses: PaymentResponses;
+  readonly passes: Passes;
+};
+
+export type PassSale = {
+  /** Forwards a request that bought a pass, and whose charge is settled. `receipt`: flat name, value pairs. */
+  readonly forward: (payment: Payment, charge: Charge, receipt: readonly string[], lease: Lease) => PaidOutcome;
+  /** Ends the charge of a request whose response is there: headers for that. Its use was taken with the settlement. */
+  readonly answered: (payment: Payment, charge: Charge, lease: Lease) => readonly string[];
+  /** Answers a payment that bought a pass: it is as good as the token. Undefined: it did not, or is not this one's. */
+  readonly present: (payment: Payment, charge: Charge) => Promise<PayOutcome | undefined>;
+};
+
+/** First status of a server's failure. */
+const FAILURE = 500;
+
+export function createPassSale({ recorder, responses, passes }: PassSaleDeps): PassSale {
+  const cookieOf = ({ plan }: Payment): boolean => plan?.cookie === true;
+  /** Writes that the charge is over. */
+  const close = (payment: Payment, charge: Charge, pass: SoldPass | undefined, lease: Lease): void => {
+    recorder.counted(charge.route.id, 'delivered', charge.way.network);
+    if (pass !== undefined) passes.sold(pass);
+    void recorder.changeUntilWritten(payment, charge.id, { kind: 'delivered', partial: false }).finally(lease.stop);
+  };
+  return {
+    forward: (payment, charge, receipt, lease) => {
+      const pass = soldPassOf(charge);
+      close(payment, charge, pass, lease);
+      const isCounted = pass !== undefined && pass.kind !== 'seconds';
+      const use = isCounted ? passes.openFirstUse?.(pass, payment.owner) : undefined;
+      let isEnded = false;
+      return {
+        kind: 'paid',
+        grant: grantOf(charge),
+        route: payment.route,
+        customerId: payment.customerId,
+        settles: 'before_forward',
+        keep: undefined,
+        beforeResponse: async ({ status }): Promise<ResponseVerdict> => {
+          isEnded = true;
+          const isUsed = status < FAILURE;
+          if (isUsed) await use?.take();
+          else use?.giveBack('not_charged');
+          const handed = pass === undefined ? [] : passes.handedOver(pass, isUsed, cookieOf(payment));
+          return { kind: 'stream', headers: [...receipt, ...handed] };
+        },
+        tookMoney: () => true,
+        done: (end) => {
+          if (!isEnded) use?.giveBack(whyUnused(end));
+          isEnded = true;
+        },
+        tell: async (given) => responses.state(payment, charge, true, given),
+      };
+    },
+    answered: (payment, charge, lease) => {
+      const pass = soldPassOf(charge);
+      close(payment, charge, pass, lease);
+      return pass === undefined ? [] : passes.handedOver(pass, true, cookieOf(payment));
+    },
+    present: async (payment, charge) => {
+      const pass = boughtBy(payment, charge);
+      const { plan, route, facts, offer } = payment;
+      if (pass === undefined || plan === undefined) return undefined;
+      recorder.counted(route.id, 'replayed', charge.way.network);
+      const rawHeaders = facts.req?.rawHeaders ?? [];
+      const ruling = await passes.useBought(pass, { route, plan, request: facts, rawHeaders, offer: () => offer });
+      switch (ruling.kind) {
+        case 'granted':
+          return ruling;
+        case 'judged':
+          return ruling.verdict.kind === 'refuse'
+            ? responses.refuse(payment, ruling.verdict.problem)
+            : responses.demandAnew(payment, 'payment_already_used');
+        case 'next':
+          return responses.demandAnew(payment, ruling.because ?? 'payment_already_used');
+        default:
+          return ruling satisfies never;
+      }
+    },
+  };
+}
+
+/**
+ * The pass that this very credential bought. It has to hold our charge id, which no chain shows: what was signed is public, so
+ * that anybody could rebuild the rest.
+ */
+function boughtBy({ presented, isSpelled }: Payment, charge: Charge): SoldPass | undefined {
+  if (charge.pass === null || isSpelled !== true || presented.version !== 2) return undefined;
+  if (charge.state !== 'settled' && charge.state !== 'delivered') return undefined;
+  const isOwn = presented.sha256 === charge.credentialSha256 && presented.chargeId === charge.id;
+  return isOwn ? soldPassOf(charge) : undefined;
+}
+
+function whyUnused(end: End): Parameters<FirstUse['giveBack']>[0] {
+  switch (end.kind) {
+    case 'not_sent':
+      return 'unasked';
+    case 'client_gone':
+      return end.asked ? 'left' : 'unasked';
+    case 'failed':
+      return end.asked ? 'not_charged' : 'unasked';
+    case 'delivered':
+    case 'replaced':
+      return 'not_charged';
+    default:
+      return end satisfies never;
+  }
+}

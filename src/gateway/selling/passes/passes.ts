@@ -1,0 +1,165 @@
+// Passes at the door: finds the pass that a request presents, and lets the request pass by it. By seconds the token is all:
+// neither a write nor a read stands between the request and the upstream. By uses and credit the books decide. A pass that is
+// no good lets the order go on, and the 402 that may follow says why.
+import { LRUCache } from 'lru-cache';
+import type { PassRefusal } from '../../../domain/decide.ts';
+import { problem } from '../../../domain/problem.ts';
+import { comparePrices, formatPrice, parsePrice } from '../../../domain/payment/money.ts';
+import { chargeIdOfPass, coversRoute, type SoldPass } from '../../../domain/selling/pass.ts';
+import type { PassTokens, TokenPass } from '../../../domain/selling/pass-token.ts';
+import type { SalesPlan } from '../../../domain/selling/plan.ts';
+import type { Clock } from '../../../host/clock.ts';
+import { grantAccess } from '../grant.ts';
+import type { SaleMetrics } from '../sale-metrics.ts';
+import { NEXT, type AskedSale, type NotPassed, type Ruling, type WayToPass } from '../way-to-pass.ts';
+import { whenKnown } from '../when-known.ts';
+import { handOver, passCookie, readShownPass, secondsLeft } from './pass-headers.ts';
+import type { OpenFirstUse, PassBooks, PassUse } from './presented-pass.ts';
+import type { SignedIn } from './sign-in.ts';
+
+export type Passes = {
+  /** Looks for a pass in a request. */
+  readonly way: WayToPass;
+  /** Lets a request pass by the pass that its payment bought. */
+  readonly useBought: (pass: SoldPass, use: PassUse) => Ruling | NotPassed | Promise<Ruling | NotPassed>;
+  /** Headers that hand over a pass with the answer that it was bought with. `used`: that answer is its first use. */
+  readonly handedOver: (pass: SoldPass, used: boolean, withCookie: boolean) => readonly string[];
+  /** Undefined: there are no books. */
+  readonly openFirstUse: OpenFirstUse | undefined;
+  /** Counts a pass that was sold. */
+  readonly sold: (pass: SoldPass) => void;
+};
+
+export type PassesDeps = {
+  readonly tokens: PassTokens;
+  /** Undefined: nothing could write draws down, and passes by uses and credit are no good here. */
+  readonly books: PassBooks | undefined;
+  /** Reads a wallet's signature; undefined: none is asked for here. */
+  readonly signedIn: ((value: string, asked: AskedSale) => Promise<SignedIn>) | undefined;
+  /** Cookies are `Secure`. */
+  readonly isSecure: boolean;
+  readonly metrics: Pick<SaleMetrics, 'passSold' | 'passUsed'>;
+  readonly clock: Pick<Clock, 'now'>;
+};
+
+/** Tokens whose signature is not checked again. */
+const KEPT = 10_000;
+
+export function createPasses(deps: PassesDeps): Passes {
+  const { tokens, books, signedIn, metrics, clock } = deps;
+  // Tokens that were read: a second look takes no HMAC.
+  const known = new LRUCache<string, TokenPass>({ max: KEPT });
+  const read = (token: string): TokenPass | undefined => {
+    const seen = known.get(token);
+    if (seen !== undefined) return seen;
+    const found = tokens.read(token);
+    if (found !== undefined) known.set(token, found);
+    return found;
+  };
+  const useToken = (token: string, use: PassUse): ReturnType<Passes['useBought']> => {
+    const pass = read(token);
+    if (pass === undefined) return refused('pass_unknown');
+    if (pass.kind === 'seconds') return useSeconds(deps, { ...pass, token }, use);
+    if (books === undefined) return refused('pass_unknown');
+    return books.drawFrom({ passId: pass.passId, kind: pass.kind, token }, use);
+  };
+  const bySignIn = async (value: string, asked: AskedSale): Promise<Ruling | NotPassed> => {
+    const { sale } = asked;
+    if (signedIn === undefined || !sale.plan.wallet) return NEXT;
+    const signed = await signedIn(value, asked);
+    if (signed.kind === 'malformed') return malformed(asked, signed.detail);
+    if (signed.kind === 'refused') return refused(signed.because);
+    const all = (await books?.ofPayer(signed.payer)) ?? [];
+    const covering = all.filter(({ pass }) => coversRoute(pass, sale.plan.id, sale.route.id));
+    const good = covering.filter(({ pass, isEmpty }) => !isEmpty && books?.isRevoked(pass.passId) !== true);
+    const [first] = good.toSorted((one, other) => one.pass.endsAtMs - other.pass.endsAtMs);
+    if (first === undefined)
+      return refused(all.length === 0 ? 'pass_unknown' : covering.length === 0 ? 'pass_scope' : 'pass_used_up');
+    return useToken(tokens.write(first.pass), useOf(asked));
+  };
+  return {
+    way: (asked) => {
+      const { sale, request } = asked;
+      const shown = readShownPass(request.req.rawHeaders, sale.plan.cookie);
+      if ('code' in shown) return { kind: 'judged', verdict: { kind: 'refuse', problem: shown, route: sale.route } };
+      if (shown.token !== undefined) return useToken(shown.token, useOf(asked));
+      return shown.signIn === undefined ? NEXT : bySignIn(shown.signIn, asked);
+    },
+    useBought: (pass, use) => useToken(tokens.write(pass), use),
+    handedOver: (pass, used, withCookie) => {
+      const token = tokens.write(pass);
+      const left = secondsLeft(pass.endsAtMs, clock.now());
+      const cookie = withCookie && pass.kind === 'seconds' ? passCookie(token, left, deps.isSecure) : [];
+      return [...handOver(token, leftAfterSale(pass, used, left)), ...cookie];
+    },
+    openFirstUse: books?.openFirstUse,
+    sold: ({ planId, termsId }) => metrics.passSold(planId, termsId),
+  };
+}
+
+function useOf({ sale, request, priced }: AskedSale): PassUse {
+  const { route, plan } = sale;
+  return { route, plan, request, rawHeaders: request.req.rawHeaders, offer: () => whenKnown(priced(), ({ offer }) => offer) };
+}
+
+type SecondsPass = TokenPass & { readonly token: string };
+
+/** Lets a request pass by a pass by seconds. */
+function useSeconds(deps: PassesDeps, pass: SecondsPass, { route, plan, request }: PassUse): Ruling | NotPassed {
+  const { books, metrics, isSecure } = deps;
+  const { passId, token, endsAtMs, scope, routeId, isOfPlan } = pass;
+  if (!isOfPlan(plan.id) || (scope === 'route' && routeId !== route.id)) return refused('pass_scope');
+  const left = secondsLeft(endsAtMs, request.nowMs);
+  if (left === 0) return refused('pass_expired');
+  if (books?.isRevoked(passId) === true) return refused('pass_revoked');
+  metrics.passUsed(plan.id, termsOf(pass, plan));
+  const told = [...handOver(token, `${left}s`), ...(plan.cookie ? passCookie(token, left, isSecure) : [])];
+  return grantAccess(
+    'pass',
+    { route },
+    {
+      chargeId: chargeIdOfPass(passId),
+      headers: ['Tollgate-Route-Id', route.id],
+      beforeResponse: () => ({ kind: 'stream', headers: told }),
+    },
+  );
+}
+
+/** The terms of the plan that a pass was sold by: its price tells them; `former` if they are gone. */
+function termsOf({ price }: TokenPass, { passes }: SalesPlan): string {
+  for (const { id, amount } of passes) {
+    const asked = parsePrice(amount);
+    if (asked !== undefined && comparePrices(asked, price) === 0) return id;
+  }
+  return 'former';
+}
+
+/** What is left of a pass with the answer that it was bought with, in its own unit. */
+function leftAfterSale(pass: SoldPass, used: boolean, seconds: number): string {
+  switch (pass.kind) {
+    case 'seconds':
+      return `${seconds}s`;
+    case 'uses':
+      return String(pass.uses - (used ? 1 : 0));
+    case 'credit':
+      return `${creditAfter(pass.credit, used ? pass.first : '0')} ${pass.currency}`;
+    default:
+      return pass satisfies never;
+  }
+}
+
+function creditAfter(credit: string, first: string): string {
+  const [all, taken] = [parsePrice(credit), parsePrice(first)];
+  if (all === undefined || taken === undefined) return credit;
+  const scale = Math.max(all.scale, taken.scale);
+  const units = all.units * 10n ** BigInt(scale - all.scale) - taken.units * 10n ** BigInt(scale - taken.scale);
+  return formatPrice({ units: units < 0n ? 0n : units, scale });
+}
+
+function refused(because: PassRefusal): NotPassed {
+  return { kind: 'next', because };
+}
+
+function malformed({ sale }: AskedSale, detail: string): Ruling {
+  return { kind: 'judged', verdict: { kind: 'refuse', problem: problem('pass_malformed', detail), route: sale.route } };
+}
