@@ -109,7 +109,7 @@ export function createDecision(deps: DecisionDeps): Decision {
 
   const conclude = async ({ asked }: Judged, outcome: Outcome): Promise<void> => {
     const waiting = asked.filter((each) => !isGone(each));
-    if (outcome.kind === 'gone') return;
+    if (outcome.kind === 'gone' || outcome.kind === 'granted') return;
     if (outcome.kind === 'response') {
       await Promise.all(waiting.map((each) => say(each, outcome)));
       return;

@@ -99,7 +99,13 @@ export function createPasses(deps: PassesDeps): Passes {
 
 function useOf({ sale, request, priced }: AskedSale): PassUse {
   const { route, plan } = sale;
-  return { route, plan, request, rawHeaders: request.req.rawHeaders, offer: () => whenKnown(priced(), ({ offer }) => offer) };
+  return {
+    route,
+    plan,
+    request,
+    rawHeaders: request.req.rawHeaders,
+    offer: () => whenKnown(priced(), ({ offer }) => offer),
+  };
 }
 
 type SecondsPass = TokenPass & { readonly token: string };
