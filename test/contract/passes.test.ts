@@ -148,6 +148,27 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       expect(day.book).toMatchObject({ sold: 0n, drawn: 0n, reserved: 0n });
     });
 
+    test(`behaviour: ${name} takes of a metered credit what its first response says, and no more than was reserved`, async () => {
+      const credit = { kind: 'credit', credit: '1', first: '0.25', isMetered: true };
+      const worth = (left: string, drawn: string): readonly bigint[] => [
+        ...[creditUnits(drawn), creditUnits(left), 0n, 0n],
+      ];
+      for (const [said, left, drawn] of [
+        ['0.01', '0.99', '0.01'],
+        ['0', '1', '0'],
+        ['7', '0.75', '0.25'],
+      ] as const) {
+        const pass = await buy({ ...uses(1), uses: undefined, ...credit } as unknown as PassInSale);
+        expect(await numbers(pass)).toEqual([0n, creditUnits('0.75'), creditUnits('0.25'), 0n]);
+        const { passId } = pass.pass;
+        const owner = `${opened.stores[0].run}/r${passId.split('-').at(-1) ?? ''}`;
+        const first = { passId, useId: passId.replace('pass_', 'use_'), owner };
+        const taken = await change({ kind: 'take', ...first, amount: creditUnits(said) });
+        expect(taken).toMatchObject({ kind: 'taken', left: creditUnits(left) });
+        expect(await numbers(pass)).toEqual(worth(left, drawn));
+      }
+    });
+
     test(`behaviour: ${name} reserves, takes and gives back, each once however often it is said`, async () => {
       const pass = await buy(uses(4));
       const [one, two] = [reserve(pass), reserve(pass)];

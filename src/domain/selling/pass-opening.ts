@@ -26,7 +26,8 @@ export function firstUseOf(passId: string): string {
 
 /**
  * The pass that a charge opens as it is settled; undefined if it buys none. A request that settles when the upstream has
- * answered has had its use; one that is forwarded afterwards has it reserved; without a request there is none.
+ * answered has had its use; one that is forwarded afterwards, or whose response says only later what it takes, has it
+ * reserved; without a request there is none.
  */
 export function openPass(charge: Charge): OpenedPass | undefined {
   const pass = soldPassOf(charge);
@@ -49,7 +50,8 @@ export function openPass(charge: Charge): OpenedPass | undefined {
   };
   const { owner, leaseUntil } = charge;
   if (owner === null || amount === 0n || amount > sold) return { pass, book: fresh, first: undefined };
-  if (charge.settle === 'before_response')
+  const isMetered = pass.kind === 'credit' && pass.isMetered === true;
+  if (charge.settle === 'before_response' && !isMetered)
     return { pass, book: { ...fresh, drawn: amount, uses: 1 }, first: undefined };
   return {
     pass,

@@ -13,8 +13,8 @@ export type PassScope = (typeof PASS_SCOPES)[number];
 export type PassMeasure =
   | { readonly kind: 'seconds'; readonly seconds: number }
   | { readonly kind: 'uses'; readonly uses: number }
-  /** `credit`: a price as a route writes it. */
-  | { readonly kind: 'credit'; readonly credit: string };
+  /** `credit`: a price as a route writes it. `isMetered`: a request takes what its response says, also the one that buys. */
+  | { readonly kind: 'credit'; readonly credit: string; readonly isMetered?: true | undefined };
 
 /** A pass as a plan offers it. */
 export type PassTerms = PassMeasure & {
@@ -132,7 +132,7 @@ export function writePassInSale(sale: PassInSale): PassTexts {
     case 'uses':
       return { ...fixed, uses: String(sale.uses) };
     case 'credit':
-      return { ...fixed, credit: sale.credit };
+      return { ...fixed, credit: sale.credit, ...(sale.isMetered === true ? { metered: 'true' } : {}) };
     default:
       return sale satisfies never;
   }
@@ -140,13 +140,15 @@ export function writePassInSale(sale: PassInSale): PassTexts {
 
 /** Reads the terms of a row; undefined if it holds none that are known here. */
 export function readPassInSale(texts: PassTexts): PassInSale | undefined {
-  const { plan: planId, id: termsId, scope: written, valid_ms: valid, first, seconds, uses, credit } = texts;
+  const { plan: planId, id: termsId, scope: written, valid_ms: valid, first } = texts;
+  const { seconds, uses, credit, metered } = texts;
   const scope = PASS_SCOPES.find((each) => each === written);
   if (planId === undefined || termsId === undefined || scope === undefined || first === undefined) return undefined;
   const fixed = { planId, termsId, scope, validMs: Number(valid), first };
   if (seconds !== undefined) return { ...fixed, kind: 'seconds', seconds: Number(seconds) };
   if (uses !== undefined) return { ...fixed, kind: 'uses', uses: Number(uses) };
-  return credit === undefined ? undefined : { ...fixed, kind: 'credit', credit };
+  if (credit === undefined) return undefined;
+  return { ...fixed, kind: 'credit', credit, ...(metered === 'true' ? { isMetered: true } : {}) };
 }
 
 /** Hash of 8 bytes over the terms of a receiver and of a pass: a quote for one pass buys no other one. */
