@@ -8,6 +8,7 @@ import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
 import { standingOf } from '../domain/payment/whereabouts.ts';
 import type { Route } from '../domain/routing/route.ts';
 import type { CounterChanger } from '../domain/selling/counter.ts';
+import type { PassLedger } from '../domain/selling/pass-store.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
 import type { CountDelivery } from '../gateway/totals/delivery.ts';
 import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
@@ -187,10 +188,11 @@ type PublishingParts = { readonly discovery: DiscoverySource; readonly publisher
 /** The ledger of this process and what counts its charges, whichever kind it is. */
 function booksOf(own: StoredLedger | SidecarLedger | undefined): Pick<SidecarLedger, 'reports'> & {
   readonly counters: CounterChanger | undefined;
+  readonly passes: PassLedger | undefined;
   readonly ledger: SidecarLedger['ledger'] | undefined;
 } {
-  if (own === undefined) return { ledger: undefined, reports: undefined, counters: undefined };
-  return 'readiness' in own ? own : { ledger: own, reports: own, counters: own.counters };
+  if (own === undefined) return { ledger: undefined, reports: undefined, counters: undefined, passes: undefined };
+  return 'readiness' in own ? own : { ledger: own, reports: own, counters: own.counters, passes: own.passes };
 }
 
 /** The proxy in this process. */

@@ -2,9 +2,12 @@
 // nobody may fetch any more.
 import type { ChargeKeeping } from '../domain/payment/ledger.ts';
 import { REDEEM_MS } from '../domain/payment/claim-policy.ts';
+import type { PassStore } from '../domain/selling/pass-store.ts';
 import type { Clock, Schedule } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import { keepPruning } from './pruning.ts';
+
+type KeptStore = ChargeKeeping & { readonly passes?: Pick<PassStore, 'endLost'> };
 
 type KeepingDeps = {
   readonly clock: Pick<Clock, 'now'>;
@@ -20,12 +23,13 @@ type KeepingDeps = {
  */
 const FIRST_MS = 5_000;
 const SELDOM_MS = 60_000;
+const DRAWS_MS = 10_000;
 const AT_ONCE = 100;
 /** A released charge is kept as long as its credential may come again: longer than any quote lives. */
 const RELEASED_KEPT_MS = 48 * 3_600_000;
 
-/** Returns how to stop. */
-export function keepCharges(store: ChargeKeeping, { clock, schedule, log, retentionMs }: KeepingDeps): () => void {
+/** Keeps charges, and ends reservations of passes that nobody works on any more. Returns how to stop. */
+export function keepCharges(store: KeptStore, { clock, schedule, log, retentionMs }: KeepingDeps): () => void {
   const prune = (): Promise<boolean> => {
     const now = clock.now();
     const retained = retentionMs();
@@ -36,5 +40,15 @@ export function keepCharges(store: ChargeKeeping, { clock, schedule, log, retent
     };
     return store.prune(before, AT_ONCE);
   };
-  return keepPruning({ schedule, log, firstMs: FIRST_MS, seldomMs: SELDOM_MS, what: 'charges', prune });
+  const stopPruning = keepPruning({ schedule, log, firstMs: FIRST_MS, seldomMs: SELDOM_MS, what: 'charges', prune });
+  const { passes } = store;
+  if (passes === undefined) return stopPruning;
+  const stopEnding = keepPruning({
+    ...{ schedule, log, firstMs: FIRST_MS, seldomMs: DRAWS_MS, what: 'reservations of passes' },
+    prune: () => passes.endLost(AT_ONCE),
+  });
+  return () => {
+    stopPruning();
+    stopEnding();
+  };
 }

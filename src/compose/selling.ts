@@ -7,6 +7,7 @@ import type { Quotes } from '../domain/payment/quote.ts';
 import type { Problem } from '../domain/problem.ts';
 import type { Route } from '../domain/routing/route.ts';
 import type { CounterChanger } from '../domain/selling/counter.ts';
+import type { PassLedger } from '../domain/selling/pass-store.ts';
 import type { CustomerEntry } from '../domain/selling/customer.ts';
 import type { FreeRequests, SalesPlan } from '../domain/selling/plan.ts';
 import type { SaleCount } from '../domain/totals/sale-counts.ts';
@@ -31,7 +32,6 @@ import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
 import { createSelling, type SellingDeps } from '../gateway/selling/selling.ts';
 import { refuseAnonymous } from '../gateway/selling/anonymous.ts';
 import { refuseUnanswerable } from '../gateway/selling/unanswerable.ts';
-import type { PassBooks } from '../gateway/selling/passes/presented-pass.ts';
 import type { AskedSale, PlannedRequest, Sell, WayToPass } from '../gateway/selling/way-to-pass.ts';
 import { createWouldCharge } from '../gateway/selling/would-charge.ts';
 import { createTrust } from '../gateway/trust.ts';
@@ -41,6 +41,7 @@ import { createKeySet, type KeySet } from '../host/jwt/key-set.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
+import { startPassBooks } from './pass-books.ts';
 import { createPassesFor, type PassesFor } from './passes.ts';
 
 /** The proxy's own rules, as far as selling needs them. */
@@ -71,8 +72,9 @@ type SellingPartDeps = {
   readonly countSale: (count: SaleCount) => void;
   /** Counters of the ledger; undefined: there is none, and nothing that has to be counted is free. */
   readonly counters: CounterChanger | undefined;
-  /** Books of passes by uses and credit; undefined: none are good here. */
-  readonly books: PassBooks | undefined;
+  /** Books of passes in the ledger; undefined: passes by uses and credit are no good here. */
+  readonly passes: PassLedger | undefined;
+  readonly config: () => Config;
 };
 
 /** Wrong credentials of one client in a minute that are looked at, and refusals of the upstream's own sign-in. */
@@ -84,7 +86,8 @@ const CLIENTS = 65_536;
 export function startSelling(deps: SellingPartDeps): SellingPart {
   const { log, clock, random, counters } = deps;
   const metrics = createSaleMetrics(deps.metrics, deps.routeLabel, deps.countSale);
-  const passesFor = createPassesFor({ books: deps.books, metrics, clock });
+  const books = deps.passes && startPassBooks({ ...deps, ledger: deps.passes, metrics });
+  const passesFor = createPassesFor({ books: books?.books, metrics, clock });
   const keyFiles = createKeyFiles(systemSchedule, log);
   const keySets = new Map<string, KeySet>();
   const keySet = (url: string): KeySet => {
@@ -158,7 +161,11 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
     const price = createPricing({ ...own, plans, services, customerHeader: proxy.customerHeader.toLowerCase() });
     return createSelling({ plans, rules, price, waysOf });
   };
-  return { sellFor, passesFor, close: keyFiles.close };
+  const close = (): void => {
+    keyFiles.close();
+    books?.close();
+  };
+  return { sellFor, passesFor, close };
 }
 
 function hasAsk({ customers: ids }: SalesPlan, { customers }: Config['selling']): boolean {

@@ -4,6 +4,7 @@ import type { AttentionFinding } from '../domain/attention/attention.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import type { CounterChanger } from '../domain/selling/counter.ts';
+import type { PassLedger } from '../domain/selling/pass-store.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
 import type { PublicationInForce } from '../gateway/public-documents.ts';
@@ -34,6 +35,8 @@ type ChargeBooks = {
   readonly reports: ChargeReports | undefined;
   /** Counters beside the charges; undefined if nothing can keep them. */
   readonly counters: CounterChanger | undefined;
+  /** Books of passes; undefined if nothing can keep them. */
+  readonly passes: PassLedger | undefined;
   /** Says that another process looks after charges without an end. */
   readonly takesOnly?: boolean;
 };
@@ -76,7 +79,7 @@ type ServedProxy = {
 };
 
 export async function serveFront(
-  { ledger, reports, counters, takesOnly = false }: ChargeBooks,
+  { ledger, reports, counters, passes, takesOnly = false }: ChargeBooks,
   { listed, published }: Publicity,
   deps: ServedProxyDeps,
 ): Promise<ServedProxy> {
@@ -91,8 +94,8 @@ export async function serveFront(
   const routeLabel = telemetry.label;
   const aroundPayments = tracing === undefined ? deps.aroundPayments : traceAround(tracing, deps.aroundPayments);
   const countSale = (count: SaleCount): void => tally.open.sales.add(count);
-  const saleDeps = { metrics, log, clock, random, routeLabel, countSale, counters, books: undefined };
-  const selling = startSelling(saleDeps);
+  const saleDeps = { metrics, log, clock, random, routeLabel, countSale, counters, passes };
+  const selling = startSelling({ ...saleDeps, config: () => settings.config });
   const { sellFor, passesFor, close: stopSelling } = selling;
   closers.addFirst(async () => stopSelling());
   const payments =

@@ -2,6 +2,7 @@
 // HTTP. A registry that has none answers so, and then no payment is taken.
 import type { Config } from '../config/config.ts';
 import type { CounterChanger } from '../domain/selling/counter.ts';
+import type { PassLedger } from '../domain/selling/pass-store.ts';
 import { createLedger, type Ledger } from '../domain/payment/ledger.ts';
 import { SPELLING } from '../gateway/rails/rails.ts';
 import { createRemoteCharges } from '../gateway/ledger/remote-ledger.ts';
@@ -25,6 +26,7 @@ export type SidecarLedger = {
   /** Reports; undefined if the ledger is elsewhere. */
   readonly reports: StoredLedger | undefined;
   readonly counters: CounterChanger;
+  readonly passes: PassLedger | undefined;
   readonly readiness: Readiness;
   /** Reads the size of its own store; undefined if the ledger is elsewhere. */
   readonly stats: StorePlace['stats'] | undefined;
@@ -80,6 +82,7 @@ export async function ledgerOfSidecar(
       ledger,
       reports: ledger,
       counters: ledger.counters,
+      passes: ledger.passes,
       readiness,
       stats: place.stats,
       load: store.load,
@@ -97,6 +100,7 @@ export async function ledgerOfSidecar(
     ledger: createLedger(store, SPELLING),
     reports: undefined,
     counters: store.counters,
+    passes: undefined,
     readiness,
     stats: undefined,
     load: undefined,

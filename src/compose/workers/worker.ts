@@ -2,6 +2,7 @@
 // registry, charges go to the primary, to the shared store, or to the registry that keeps them.
 import type { Config } from '../../config/config.ts';
 import type { CounterChanger } from '../../domain/selling/counter.ts';
+import type { PassLedger } from '../../domain/selling/pass-store.ts';
 import { createLedger, type Ledger } from '../../domain/payment/ledger.ts';
 import { SPELLING } from '../../gateway/rails/rails.ts';
 import { createRemoteCharges } from '../../gateway/ledger/remote-ledger.ts';
@@ -65,7 +66,13 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
   const listed = ({ discovery }: Config): ReturnType<typeof followDescription> | undefined =>
     discovery && followDescription(discovery, () => description);
   const { front, isCallable, findings, findRefusals, healths } = await serveFront(
-    { ledger: charges?.ledger, reports: undefined, counters: charges?.counters, takesOnly: true },
+    {
+      ledger: charges?.ledger,
+      reports: undefined,
+      counters: charges?.counters,
+      passes: charges?.passes,
+      takesOnly: true,
+    },
     { listed: listed(config), published },
     { ...deps, settings, current, metrics, closers, tally, tracing },
   );
@@ -132,7 +139,12 @@ async function firstRoutes({ first }: Pick<CurrentSnapshot, 'first'>, socketPath
   cancel();
 }
 
-type OpenCharges = { readonly ledger: Ledger; readonly counters: CounterChanger; readonly close: () => Promise<void> };
+type OpenCharges = {
+  readonly ledger: Ledger;
+  readonly counters: CounterChanger;
+  readonly passes: PassLedger | undefined;
+  readonly close: () => Promise<void>;
+};
 
 type OpenChargesDeps = Pick<WorkerDeps, 'log' | 'clock' | 'random'> & {
   readonly metrics: Metrics;
@@ -150,7 +162,7 @@ async function openCharges(
     const charges = place.openCharges({ now: clock.now, log, run, observe: observeCalls(metrics, place) });
     if (charges.load !== undefined) observeLoad(metrics, charges.load);
     const ledger = createLedger(charges, SPELLING, undefined, countLeases(metrics));
-    return { ledger, counters: charges.counters, close: charges.close };
+    return { ledger, counters: charges.counters, passes: charges.passes, close: charges.close };
   }
   const common = { version, schedule: systemSchedule, clock, random, run };
   const charges =
@@ -162,5 +174,6 @@ async function openCharges(
             aroundCalls: tracing?.ledgerCalls,
           })
         : undefined;
-  return charges && { ledger: createLedger(charges, SPELLING), counters: charges.counters, close: charges.close };
+  const ledger = charges && createLedger(charges, SPELLING);
+  return ledger && { ledger, counters: charges.counters, passes: undefined, close: charges.close };
 }

@@ -24,6 +24,8 @@ export type SaleMetrics = {
   readonly passSold: (plan: string, pass: string) => void;
   /** Counts a request that passed by a pass. */
   readonly passUsed: (plan: string, pass: string) => void;
+  /** Counts what a use came to, in money of the sale of its pass. */
+  readonly passDrawn: (plan: string, currency: string, worth: Decimal) => void;
 };
 
 export type CustomerResult = 'known' | 'unknown' | 'expired' | 'quota' | 'unavailable';
@@ -58,6 +60,11 @@ export function createSaleMetrics(
   const free = metrics.counter('free_requests_total', 'Requests that passed as free ones.', ['plan']);
   const sold = metrics.counter('passes_sold_total', 'Passes that were sold.', ['plan', 'pass']);
   const uses = metrics.counter('pass_uses_total', 'Requests that passed by a pass.', ['plan', 'pass']);
+  const drawn = new Map<string, SumSeries>();
+  const drawnHelp = 'Money of sold passes that uses of them came to, to the last unit.';
+  metrics.exact('counter', 'pass_drawn_total', drawnHelp, ['plan', 'currency'], (set) => {
+    for (const { labels, sum } of drawn.values()) set(labels, sum);
+  });
   const services = metrics.duration(
     'price_service_duration_seconds',
     'Questions to price services of plans, from the question to the price or to why there is none.',
@@ -66,6 +73,12 @@ export function createSaleMetrics(
   return {
     passSold: (plan, pass) => sold(plan, pass)(1),
     passUsed: (plan, pass) => uses(plan, pass)(1),
+    passDrawn: (plan, currency, worth) => {
+      const name = `${plan} ${currency}`;
+      const series = drawn.get(name);
+      if (series === undefined) drawn.set(name, { labels: { plan, currency }, sum: worth });
+      else series.sum = addDecimals(series.sum, worth);
+    },
     customer: (entry, result, name) => {
       customers(entry, result)(1);
       const counted = { subject: entry, scale: 0, requests: 1, amount: '0' };

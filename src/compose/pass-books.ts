@@ -1,0 +1,61 @@
+// The books of passes of this process: what draws on them in the ledger, the leases of draws, and what was revoked. They live as
+// long as the process; whose redirects lead away comes from the configuration in force.
+import type { Config } from '../config/config.ts';
+import type { PassLedger } from '../domain/selling/pass-store.ts';
+import { renderProblem } from '../domain/problem.ts';
+import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
+import { createLeases, LEASE_MS } from '../gateway/pay/lease.ts';
+import { createPassBooks } from '../gateway/selling/passes/pass-books.ts';
+import type { PassBooks } from '../gateway/selling/passes/presented-pass.ts';
+import { startRevocations } from '../gateway/selling/passes/revocations.ts';
+import type { SaleMetrics } from '../gateway/selling/sale-metrics.ts';
+import { createWouldCharge, type WouldCharge } from '../gateway/selling/would-charge.ts';
+import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
+import { createTokens } from '../host/identifiers.ts';
+import type { Log } from '../host/log.ts';
+
+type PassBooksDeps = {
+  readonly ledger: PassLedger;
+  readonly config: () => Config;
+  readonly metrics: Pick<SaleMetrics, 'passUsed' | 'passDrawn'>;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+};
+
+export function startPassBooks({ ledger, config, metrics, log, clock, random }: PassBooksDeps): {
+  readonly books: PassBooks;
+  readonly close: () => void;
+} {
+  const newId = createTokens(random, 16, 'base64url');
+  const schedule = systemSchedule;
+  const { monotonic } = clock;
+  const revocations = startRevocations({ ledger, isWanted: () => sellsPasses(config()), clock, schedule });
+  const books = createPassBooks({
+    ...{ ledger, revocations, metrics, newId, clock, schedule, log },
+    leases: createLeases({ ledger, schedule, newId, monotonic, leaseMs: LEASE_MS }),
+    wouldCharge: judgeInForce(config),
+    answer: renderProblem,
+  });
+  return { books, close: revocations.close };
+}
+
+function sellsPasses({ selling }: Config): boolean {
+  return selling.plans.byId.values().some(({ passes }) => passes.length > 0);
+}
+
+/** Judges by the configuration in force. */
+function judgeInForce(config: () => Config): WouldCharge {
+  let known: { readonly of: Config; readonly judge: WouldCharge } | undefined;
+  return (...asked) => {
+    const of = config();
+    if (known?.of !== of) known = { of, judge: createWouldCharge(authoritiesOf(of)) };
+    return known.judge(...asked);
+  };
+}
+
+function authoritiesOf({ proxy }: Config): Parameters<typeof createWouldCharge>[0] {
+  const { publicUrl, hosts = [], upstream } = proxy ?? {};
+  const own = upstream === undefined ? undefined : new URL(upstream.origin);
+  return ownAuthorities({ publicUrl, hosts, upstream: own ?? new URL('http://localhost') });
+}

@@ -1,0 +1,195 @@
+// Draws requests on passes by uses and credit: a use is reserved in the ledger before its request goes on, taken where a payment
+// would be charged, and given back where not. If the ledger cannot say, nobody is let in.
+import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
+import { problem, type Problem } from '../../../domain/problem.ts';
+import { formatPrice } from '../../../domain/payment/money.ts';
+import type { Offer } from '../../../domain/payment/offer.ts';
+import { CREDIT_SCALE, standingOfBook, type DrawChange, type DrawResult } from '../../../domain/selling/pass-book.ts';
+import { drawnBy, firstUseOf } from '../../../domain/selling/pass-opening.ts';
+import type { PassLedger } from '../../../domain/selling/pass-store.ts';
+import { chargeIdOfPass } from '../../../domain/selling/pass.ts';
+import type { Clock, Schedule } from '../../../host/clock.ts';
+import type { Log } from '../../../host/log.ts';
+import type { End, GrantedVerdict, SeenResponseHead } from '../../outcome.ts';
+import { LEASE_MS, type Leases } from '../../pay/lease.ts';
+import { grantAccess } from '../grant.ts';
+import type { SaleMetrics } from '../sale-metrics.ts';
+import type { NotPassed, Ruling } from '../way-to-pass.ts';
+import { createDraw, sayUntilHeard, type Draw, type GiveBackReason } from './draw.ts';
+import { readKey } from './idempotency-key.ts';
+import { handOver } from './pass-headers.ts';
+import type { PassBooks, PassUse, PresentedPass } from './presented-pass.ts';
+import type { Revocations } from './revocations.ts';
+
+export type PassBooksDeps = {
+  readonly ledger: PassLedger;
+  readonly leases: Pick<Leases, 'newOwner' | 'keep'>;
+  readonly revocations: Pick<Revocations, 'has'>;
+  /** Whether a payment for a response would have been charged. */
+  readonly wouldCharge: (offer: Offer | Problem, method: string, head: SeenResponseHead) => boolean;
+  /** Makes our answer to a refused request. */
+  readonly answer: (problem: Problem) => Extract<GrantedVerdict, { kind: 'replace' }>['response'];
+  readonly metrics: Pick<SaleMetrics, 'passUsed' | 'passDrawn'>;
+  readonly newId: () => string;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly schedule: Schedule;
+  readonly log: Log;
+};
+
+type Reservation = Extract<DrawChange, { kind: 'reserve' }>;
+type Drawn = Extract<DrawResult, { readonly useId: string }>;
+
+const LEDGER_SECONDS = 5;
+const IN_USE_SECONDS = 1;
+
+export function createPassBooks(deps: PassBooksDeps): PassBooks {
+  const { ledger, leases, revocations, clock } = deps;
+  return {
+    isRevoked: revocations.has,
+    ofPayer: async (payer) =>
+      (await ledger.ofPayer(payer)).map(({ pass, book }) => ({
+        pass,
+        isEmpty: pass.kind !== 'seconds' && standingOfBook(book, clock.now()).left + book.reserved <= 0n,
+      })),
+    openFirstUse: ({ passId }, owner) => {
+      const name = { passId, useId: firstUseOf(passId), owner };
+      const draw = createDraw(name, leases.keep(name.useId, clock.monotonic()), deps);
+      return { take: async () => void (await draw.take()), giveBack: draw.giveBack };
+    },
+    drawFrom: async (pass, use) => {
+      const { route, plan, request } = use;
+      const key = readKey(use.rawHeaders, request);
+      if (key !== null && 'code' in key) return refuse(use, key);
+      const offer = await use.offer();
+      if ('code' in offer && pass.kind === 'credit') return refuse(use, offer);
+      const price = 'code' in offer ? route.amount : formatPrice(offer.price);
+      const wanted: Reservation = {
+        ...{ kind: 'reserve', passId: pass.passId, useId: `use_${deps.newId()}`, owner: leases.newOwner(), key },
+        ...{ amount: drawnBy(pass, price), leaseMs: LEASE_MS },
+        of: { planId: plan.id, routeId: route.id, kind: pass.kind, currency: route.currency },
+      };
+      const since = clock.monotonic();
+      try {
+        const result = await ledger.change(wanted);
+        return 'useId' in result
+          ? grant(deps, { pass, use, offer, wanted, since }, result)
+          : notDrawn(use, result.kind);
+      } catch (error) {
+        if (!(error instanceof LedgerUnavailable)) throw error;
+        deps.log.error('the ledger is unavailable', { pass_id: pass.passId, error });
+        // It may have been written: nobody works on it.
+        sayUntilHeard(deps, { ...wanted, kind: 'give_back', because: 'unasked' });
+        return refuse(use, ledgerAway());
+      }
+    },
+  };
+}
+
+type Asked = {
+  readonly pass: PresentedPass;
+  readonly use: PassUse;
+  readonly offer: Offer | Problem;
+  readonly wanted: Reservation;
+  readonly since: number;
+};
+
+function grant(deps: PassBooksDeps, { pass, use, offer, wanted, since }: Asked, reserved: Drawn): Ruling {
+  const { route, plan, request } = use;
+  const { passId, owner, amount } = wanted;
+  const isDrawn = reserved.kind === 'repeated';
+  const draw = createDraw({ passId, useId: reserved.useId, owner }, deps.leases.keep(reserved.useId, since), deps);
+  const told = (left: bigint): readonly string[] => handOver(pass.token, leftText(pass, left, route.currency));
+  let isOver = false;
+  const take = async (): Promise<GrantedVerdict> => {
+    const taken = await draw.take();
+    if (taken === 'unavailable') return { kind: 'replace', response: deps.answer(ledgerAway()) };
+    if (taken.kind !== 'taken') return { kind: 'replace', response: deps.answer(inUse()) };
+    deps.metrics.passUsed(plan.id, taken.termsId);
+    deps.metrics.passDrawn(plan.id, route.currency, { units: taken.worth, scale: CREDIT_SCALE });
+    return { kind: 'stream', headers: told(taken.left) };
+  };
+  return grantAccess(
+    'pass',
+    { route },
+    {
+      chargeId: chargeIdOfPass(passId),
+      headers: ['Tollgate-Route-Id', route.id, 'Tollgate-Use-Id', reserved.useId],
+      beforeResponse: (head): GrantedVerdict | Promise<GrantedVerdict> => {
+        isOver = true;
+        if (isDrawn) {
+          draw.end();
+          return { kind: 'stream', headers: told(reserved.left) };
+        }
+        if (deps.wouldCharge(offer, request.method, head)) return take();
+        draw.giveBack('not_charged');
+        return { kind: 'stream', headers: told(reserved.left + amount) };
+      },
+      done: (end) => {
+        if (!isOver) giveBackFor(draw, end);
+        isOver = true;
+      },
+    },
+  );
+}
+
+function giveBackFor(draw: Draw, end: End): void {
+  draw.giveBack(whyUnused(end));
+}
+
+/** Why a use was none whose response no status line began. */
+export function whyUnused(end: End): GiveBackReason {
+  switch (end.kind) {
+    case 'not_sent':
+      return 'unasked';
+    case 'client_gone':
+      return end.asked ? 'left' : 'unasked';
+    case 'failed':
+      return end.asked ? 'not_charged' : 'unasked';
+    case 'delivered':
+    case 'replaced':
+      return 'not_charged';
+    default:
+      return end satisfies never;
+  }
+}
+
+function leftText({ kind }: PresentedPass, left: bigint, currency: string): string {
+  return kind === 'uses' ? left.toString() : `${formatPrice({ units: left, scale: CREDIT_SCALE })} ${currency}`;
+}
+
+function notDrawn(use: PassUse, because: Exclude<DrawResult, Drawn>['kind']): Ruling | NotPassed {
+  switch (because) {
+    case 'used_up':
+    case 'unknown':
+    case 'expired':
+    case 'revoked':
+    case 'scope':
+      return { kind: 'next', because: `pass_${because}` };
+    case 'conflict':
+      return refuse(use, conflict());
+    case 'in_use':
+    case 'lost':
+      return refuse(use, inUse());
+    default:
+      return because satisfies never;
+  }
+}
+
+function refuse({ route }: PassUse, refusal: Problem): Ruling {
+  return { kind: 'judged', verdict: { kind: 'refuse', problem: refusal, route } };
+}
+
+function ledgerAway(): Problem {
+  const detail = 'Uses of passes cannot be recorded right now, so none is drawn. Send the same request again later.';
+  return problem('ledger_unavailable', detail, { retryAfter: LEDGER_SECONDS });
+}
+
+function inUse(): Problem {
+  const detail = 'What is left of this pass is reserved for requests that are under way. Send the same request again.';
+  return problem('pass_in_use', detail, { retryAfter: IN_USE_SECONDS });
+}
+
+function conflict(): Problem {
+  const detail = 'This Idempotency-Key stands for another request, or was sent four times already. Take a new one.';
+  return problem('idempotency_conflict', detail);
+}
