@@ -41,6 +41,7 @@ const GATEWAY = {
   free_requests_total: ['counter', 'plan'],
   passes_sold_total: ['counter', 'plan', 'pass'],
   pass_uses_total: ['counter', 'plan', 'pass'],
+  pass_drawn_total: ['counter', 'plan', 'currency'],
   free_identities: ['gauge', 'plan'],
   routes: ['gauge', 'status'],
   route_info: ['gauge', 'route_id', 'route_pattern', 'method', 'amount', 'currency'],
@@ -97,7 +98,7 @@ const WITHOUT_SERIES = new Set([
   'observe_until_timestamp_seconds',
   'webhook_deliveries_total',
   ...['customers_total', 'asked_total', 'free_requests_total', 'free_identities', 'price_service_duration_seconds'],
-  ...['passes_sold_total', 'pass_uses_total'],
+  ...['passes_sold_total', 'pass_uses_total', 'pass_drawn_total'],
 ]);
 
 /** What a process without a proxy listener has no use for. */
@@ -107,7 +108,7 @@ const PROXY_ONLY: ReadonlySet<string> = new Set([
   ...['routes', 'route_info', 'match_cache_requests_total'],
   ...['would_charge_total', 'observe_until_timestamp_seconds', 'customers_total', 'asked_total'],
   ...['free_requests_total', 'price_service_duration_seconds'],
-  ...['passes_sold_total', 'pass_uses_total'],
+  ...['passes_sold_total', 'pass_uses_total', 'pass_drawn_total'],
 ]);
 
 type Wanted = Readonly<Record<string, readonly [string, ...string[]]>>;
