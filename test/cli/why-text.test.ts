@@ -69,6 +69,9 @@ test.each([
   ['free_used_up', 402, 'the free requests of this client were used up'],
   ['plan_unknown', 503, 'the route names a plan that the configuration of this proxy does not have'],
   ['plan_unanswerable', 503, 'asks the API who a customer is, which a decision listener cannot'],
+  ['price_ambiguous', 400, 'could read the price of this request in two ways'],
+  ['length_required', 411, 'the request had no Content-Length'],
+  ['price_unavailable', 503, 'the price service of the plan said no price'],
   ['customers_unavailable', 503, 'the keys of an issuer of tokens could not be read yet'],
 ])('behaviour: a plan that let a request not pass is told in a sentence (%s)', (reason, status, sentence) => {
   const refusal = { at: '2030-01-01T00:00:00.000Z', request_id: 'r', method: 'GET', path: '/a', status, reason };

@@ -150,7 +150,7 @@ describe('beside the process that refused', () => {
     const reason = 'quote_mismatch: it was made for another route than GET /dear';
     expect([differing.status, differing.headers.get('tollgate-reason')]).toEqual([402, reason]);
     const { stdout } = await why('differs-1');
-    expect(stdout).toContain(`because: the payment was made for another route or method (${reason})`);
+    expect(stdout).toContain(`because: the payment was made for another route, method or price input (${reason})`);
   });
 
   test('behaviour: why tells the reason that a payment was refused', async () => {

@@ -68,6 +68,8 @@ const versionOf = (version: number, signed: number): Version => ({
 const PLAIN = versionOf(1, INPUTS_AT);
 const BOUND = versionOf(2, INPUTS_AT + INPUTS + 1);
 const ID = /^chg_[A-Za-z0-9_-]+$/;
+/** Form of an id of any version, with its nonce or at least without. */
+const EXPLAINED = /^chg_[A-Za-z0-9_-]{96,124}$/;
 
 /** Length of the charge ids of an offer: every one is as long as every other. */
 export function chargeIdBytes({ inputs }: Pick<Offer, 'inputs'>): number {
@@ -128,7 +130,7 @@ export function createQuotes({ secrets, ttlMs, nonce }: QuoteOptions): Quotes {
   return {
     explain: (id) => {
       const form = findVersion(id);
-      if (form === undefined) return { kind: 'none' };
+      if (form === undefined) return { kind: EXPLAINED.test(id) ? 'foreign' : 'none' };
       const terms = readSigned(id, form);
       return terms === undefined ? { kind: 'foreign' } : { kind: 'quote', quote: { id, ...terms } };
     },
