@@ -12,9 +12,15 @@ const FAULT_OF: Readonly<Record<NonNullable<ChargeView['owed']>, string>> = {
 
 /** Says in one or two sentences what a charge means. */
 export function meaningOf(charge: ChargeView, now: number): string {
-  const { refunded_at: refundedAt, refund_note: note } = charge;
-  if (refundedAt === null) return meaningOfState(charge, now);
-  const given = `The money was given back outside Tollgate${note ? `: ${note}` : ''}.`;
+  const { refunded_at: refundedAt, refund_note: note, refunded, refunds } = charge;
+  const unproven = refunds.some(({ proven }) => !proven) ? ', not all of it proven on the chain' : '';
+  if (refundedAt === null)
+    return refunded === null
+      ? meaningOfState(charge, now)
+      : `${meaningOfState(charge, now)} ${refunded.amount} of it was given back${unproven}.`;
+  const how =
+    refunds.length === 0 ? ' outside Tollgate' : ` by ${refunds.map(({ transaction }) => transaction).join(', ')}`;
+  const given = `The money was given back${how}${note ? `: ${note}` : ''}${unproven}.`;
   return charge.status === 'settled'
     ? `The money moved and the answer was not delivered. ${given}`
     : `${meaningOfState(charge, now)} ${given}`;
@@ -45,7 +51,8 @@ function meaningOfSettled({ id, owed, retry_until: retryUntil }: ChargeView, now
   if (owed !== null)
     return (
       `The money moved and nothing usable was delivered: it is owed, because of ${FAULT_OF[owed]}. The answer can be ` +
-      `fetched no more. Give the money back outside Tollgate, then \`tollgate charges refunded ${shortId(id)} --note TEXT\`.`
+      `fetched no more. Give the money back outside Tollgate, then \`tollgate charges refund ${shortId(id)} --tx HASH\`, or ` +
+      `\`tollgate charges refunded ${shortId(id)} --note TEXT\`.`
     );
   if (retryUntil === null || Date.parse(retryUntil) <= now)
     return 'The money moved; the answer is on its way, or what is left of it can be fetched no more.';

@@ -1,9 +1,11 @@
-// `tollgate charges list | show | reconcile | refunded`: shows charges from the store of the configuration, also while
+// `tollgate charges list | show | reconcile | refund | refunded`: shows charges from the store of the configuration, also while
 // Tollgate runs. Listing only reads. It prints what the billing endpoints show, and nothing that could be replayed.
 import { suggest } from '../domain/suggest.ts';
 import { oneOf } from '../config/fields.ts';
 import { CHARGE_ID } from '../domain/payment/charge.ts';
 import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
+import { AMOUNT_ADVICE, isPrice } from '../domain/payment/money.ts';
+import { REFUND_REASON } from '../domain/payment/refund.ts';
 import type { Receiver } from '../domain/payment/offer.ts';
 import type { ChargeFilter } from '../domain/payment/reports.ts';
 import type { ChargeView } from '../registry/charges/charge-schemas.ts';
@@ -18,12 +20,18 @@ import { CONFIG_FLAG, loadFor, talk, type ConfigurationResult } from './configur
 import { messageOf } from '../host/error-message.ts';
 
 const TRANSACTION = /^(?:0x[0-9a-fA-F]{1,128}|[1-9A-HJ-NP-Za-km-z]{32,128})$/;
-const ACTIONS = ['list', 'show', 'reconcile', 'refunded'] as const;
+/** Charges that a file of what is owed reads at a time. */
+const PAGE = 200;
+const ACTIONS = ['list', 'show', 'reconcile', 'refund', 'refunded'] as const;
 /** Flags that say something of one charge, and the action they belong to. */
 const WORDS = new Map([
   ['fail', 'reconcile'],
   ['settled', 'reconcile'],
   ['note', 'refunded'],
+  ['tx', 'refund'],
+  ['amount', 'refund'],
+  ['reason', 'refund'],
+  ['unproven', 'refund'],
 ]);
 /** Flags of `list`, and what the billing endpoint calls them. */
 const FILTERS = new Map([
@@ -48,14 +56,18 @@ export const charges: Command = {
   usage: [
     'tollgate charges list [--status S,S] [--owed] [--route ID] [--network NAME] [--payer 0x...] [--customer ID] [--request ID]',
     '  [--transaction TX] [--currency CODE] [--receiver ID] [--q TEXT] [--from TIME] [--to TIME] [--limit N] [--json]',
+    'tollgate charges list --owed --csv [FILTERS]',
     'tollgate charges show ID [--json]',
     'tollgate charges reconcile [--json]',
     'tollgate charges reconcile ID --fail REASON | --settled TX',
+    'tollgate charges refund ID --tx HASH [--amount A] [--reason TEXT] [--unproven]',
     'tollgate charges refunded ID [--note TEXT]',
     '',
     'reconcile asks the chain about charges whose end is not known; exit code 1 if some still have none.',
     'With --fail an operator says that the payment of a settling charge did not and will not move, with --settled that',
     'a transaction paid it, also of a failed one; refused if the chain can be read and says otherwise.',
+    'refund records a transaction by which you gave all or a part of the money back. The chain has to show a transfer of the',
+    "charge's token to its payer, of at least the amount, younger than the payment; --unproven takes your word for it.",
     'refunded: its money was given back outside Tollgate, of a charge that is owed or, as goodwill, of a delivered one. It is',
     'owed no more; revenue stays. An ID may be its beginning or its end.',
     'Newest first. A sidecar without charges.store has none of its own: ask where its registry runs.',
@@ -65,6 +77,8 @@ export const charges: Command = {
     'tollgate charges list --owed --json',
     'tollgate charges show chg_AaBbCcDdEeFf',
     'tollgate charges reconcile',
+    'tollgate charges list --owed --csv',
+    'tollgate charges refund chg_AaBbCcDdEeFf --tx 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060',
     "tollgate charges refunded chg_AaBbCcDdEeFf --note 'by bank transfer'",
   ],
   actions: ACTIONS,
@@ -90,7 +104,12 @@ export const charges: Command = {
     limit: { value: 'N', help: 'list: at most so many, 1 to 200 (50 if left out)' },
     fail: { value: 'REASON', help: 'reconcile: mark this charge as failed, for this reason' },
     settled: { value: 'TX', help: 'reconcile: mark this charge as settled by this transaction' },
+    tx: { value: 'HASH', help: 'refund: the transaction that gave the money back' },
+    amount: { value: 'A', help: 'refund: how much of it, such as 0.05 (all that is left if left out)' },
+    reason: { value: 'TEXT', help: 'refund: kept with the charge' },
+    unproven: { help: 'refund: record it by your word, without a look at the chain' },
     note: { value: 'TEXT', help: 'refunded: kept with the charge' },
+    csv: { help: 'list --owed: print a file to pay from, a line for one transfer' },
     json: { help: 'print JSON' },
   },
   words: { min: 1, max: 2 },
@@ -119,6 +138,12 @@ async function runCharges(args: Args, io: Io): Promise<ExitCode> {
         return EXIT.no;
       }
       if (action === 'show') return await show(ledger, found, args, io);
+      if (action === 'refund') {
+        const { recordCommandRefund } = await import('./charges-refund.ts');
+        const [transaction = '', amount, reason = ''] = [args.text('tx'), args.text('amount'), args.text('reason')];
+        const request = { chargeId: found, transaction, amount, reason, isUnproven: args.has('unproven') };
+        return await recordCommandRefund(ledger, request, await configuredReceivers(args, io), io);
+      }
       if (action === 'refunded') return await refundCharge(ledger, found, args.text('note') ?? '', io);
       const [reason, transaction] = [args.text('fail'), args.text('settled')];
       const receivers = await configuredReceivers(args, io);
@@ -164,6 +189,9 @@ function findMistakes(action: string, id: string | undefined, rest: readonly str
   if (action === 'list' ? id !== undefined : rest.length > 0) mistakes.push(`charges ${action}: has a word too many`);
   for (const [flag, owner] of WORDS)
     if (args.has(flag) && action !== owner) mistakes.push(`--${flag}: is for charges ${owner}`);
+  if (args.has('csv') && (action !== 'list' || !args.has('owed')))
+    mistakes.push('--csv: is for charges list --owed; GET /v1/billing/charges.csv has the others');
+  if (args.has('csv') && args.has('json')) mistakes.push('charges list: takes --csv or --json, not both');
   if (action === 'list') return mistakes;
   if (action === 'reconcile') {
     const words = Number(args.has('fail')) + Number(args.has('settled'));
@@ -175,8 +203,21 @@ function findMistakes(action: string, id: string | undefined, rest: readonly str
       mistakes.push('--settled: is not a transaction, 0x and hexadecimal digits or base58');
   } else if (id === undefined)
     mistakes.push(`charges ${action}: needs the id of a charge; \`tollgate charges list\` shows them`);
+  if (action === 'refund') mistakes.push(...findRefundMistakes(args));
   if (args.has('owed')) mistakes.push('--owed: is for charges list');
   for (const flag of FILTERS.keys()) if (args.has(flag)) mistakes.push(`--${flag}: is for charges list`);
+  return mistakes;
+}
+
+function findRefundMistakes(args: Args): string[] {
+  const [transaction, amount, reason = ''] = [args.text('tx'), args.text('amount'), args.text('reason')];
+  const mistakes: string[] = [];
+  if (transaction === undefined)
+    mistakes.push('charges refund: needs --tx HASH, the transaction that gave the money back');
+  else if (!TRANSACTION.test(transaction))
+    mistakes.push('--tx: is not a transaction, 0x and hexadecimal digits or base58');
+  if (amount !== undefined && !isPrice(amount)) mistakes.push(`--amount: is not ${AMOUNT_ADVICE}`);
+  if (!REFUND_REASON.test(reason)) mistakes.push('--reason: is not one line of at most 200 characters');
   return mistakes;
 }
 
@@ -219,6 +260,7 @@ async function readFilter(args: Args): Promise<ChargeFilter | { readonly mistake
 }
 
 async function list(ledger: StoredLedger, filter: ChargeFilter, args: Args, io: Io): Promise<ExitCode> {
+  if (args.has('csv')) return listOwedCsv(ledger, filter, { isAll: args.text('limit') === undefined, io });
   const { viewCharge } = await import('../registry/charges/charge-view.ts');
   const page = await ledger.list(filter);
   const all = page.charges.map((charge) => viewCharge(charge, NETWORKS));
@@ -229,6 +271,26 @@ async function list(ledger: StoredLedger, filter: ChargeFilter, args: Args, io: 
   }
   if (page.nextBefore !== undefined) io.err(`there are more; --to ${all.at(-1)?.created_at ?? ''} shows older ones`);
   return EXIT.fine;
+}
+
+/** All of what is owed unless a limit is given: a file to pay from lacks nothing. */
+async function listOwedCsv(
+  ledger: StoredLedger,
+  filter: ChargeFilter,
+  { isAll, io }: { readonly isAll: boolean; readonly io: Io },
+): Promise<ExitCode> {
+  const { owedHeader, owedLine } = await import('../registry/charges/owed-csv.ts');
+  io.out(owedHeader().trimEnd());
+  for (let before: number | undefined; ;) {
+    const { charges: page, nextBefore } = await ledger.list({
+      ...filter,
+      limit: isAll ? PAGE : filter.limit,
+      before,
+    });
+    for (const charge of page) io.out(owedLine(charge).trimEnd());
+    if (nextBefore === undefined || !isAll) return EXIT.fine;
+    before = nextBefore;
+  }
 }
 
 async function show(ledger: StoredLedger, id: string, args: Args, io: Io): Promise<ExitCode> {
@@ -242,10 +304,16 @@ async function show(ledger: StoredLedger, id: string, args: Args, io: Io): Promi
   if (args.has('json')) io.out(JSON.stringify(view));
   else {
     const { meaningOf } = await import('./charge-meaning.ts');
-    for (const [name, value] of Object.entries(view)) io.out(`${name}: ${value ?? '-'}`);
+    for (const [name, value] of Object.entries(view)) io.out(`${name}: ${textOf(value)}`);
     io.out(meaningOf(view, Date.now()));
   }
   return EXIT.fine;
+}
+
+/** Refunds are objects: as JSON on one line. */
+function textOf(value: ChargeView[keyof ChargeView]): string {
+  if (value === null || (Array.isArray(value) && value.length === 0)) return '-';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
 const COLUMNS = ['ID', 'STATE', 'PRICE', 'ROUTE', 'PAYER', 'MADE'];

@@ -121,7 +121,7 @@ export interface Schemas {
     title: string;
     status: number;
     detail: string;
-    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'price_ambiguous' | 'length_required' | 'payment_malformed' | 'pass_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'too_many_passes' | 'pass_in_use' | 'idempotency_conflict' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'plan_unanswerable' | 'price_unavailable' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'peer_untrusted' | 'question_malformed' | 'target_not_canonical' | 'header_refused' | 'preflight_unanswerable' | 'upstream_failed' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'webhook_unknown' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
+    code: 'target_ambiguous' | 'request_malformed' | 'target_too_long' | 'headers_too_large' | 'request_timeout' | 'expectation_failed' | 'method_unsupported' | 'coding_unsupported' | 'method_not_declared' | 'http_version_unsupported' | 'customer_required' | 'price_ambiguous' | 'length_required' | 'payment_malformed' | 'pass_malformed' | 'payment_in_use' | 'already_paid' | 'too_many_challenges' | 'too_many_payments' | 'too_many_unsettled' | 'too_many_passes' | 'pass_in_use' | 'idempotency_conflict' | 'receiver_unknown' | 'price_unpayable' | 'facilitator_unavailable' | 'settlement_unknown' | 'ledger_unavailable' | 'plan_unknown' | 'plan_unanswerable' | 'price_unavailable' | 'customers_unavailable' | 'routes_absent' | 'too_many_requests_in_flight' | 'upstream_unreachable' | 'upstream_timeout' | 'peer_untrusted' | 'question_malformed' | 'target_not_canonical' | 'header_refused' | 'preflight_unanswerable' | 'upstream_failed' | 'malformed' | 'credentials_missing' | 'credentials_invalid' | 'host_refused' | 'origin_refused' | 'scope_insufficient' | 'not_found' | 'webhook_unknown' | 'method_not_allowed' | 'too_many_keys' | 'duplicate' | 'refund_exceeds' | 'refund_unproven' | 'chain_unavailable' | 'price_lowered' | 'precondition_failed' | 'body_too_large' | 'media_type_unsupported' | 'invalid' | 'too_many_requests' | 'registry_unavailable' | 'internal';
     errors?: {
       pointer: string;
       detail: string;
@@ -181,6 +181,20 @@ export interface Schemas {
     charged: true | false | 'unknown';
     retry_until: string | null;
     owed: 'upstream' | 'tollgate' | 'client' | null;
+    refunded: {
+      amount: string;
+      transactions: string[];
+    } | null;
+    refunds: {
+      transaction: string;
+      transaction_url: string | null;
+      log_index: number | null;
+      proven: boolean;
+      amount: string;
+      amount_atomic: string;
+      reason: string | null;
+      recorded_at: string;
+    }[];
   };
   ChargeList: {
     data: Schemas['Charge'][];
@@ -211,7 +225,15 @@ export interface Schemas {
       charges: number;
       amount: string;
       amount_atomic: string;
+      refunded: string;
+      refunded_atomic: string;
     }[];
+  };
+  RefundRequest: {
+    transaction: string;
+    amount?: string;
+    reason?: string;
+    unproven?: boolean;
   };
   LedgerClaimRequest: {
     charge_id: string;
@@ -342,6 +364,8 @@ export interface Schemas {
     change_id: string | null;
     refunded_at: number | null;
     refund_note: string | null;
+    /** Left out: null. */
+    refunds?: string | null;
     credential: string | null;
     search: Record<string, string> | null;
     /** Left out: null. */
@@ -469,7 +493,7 @@ export interface Schemas {
     charge: Schemas['LedgerClaim'];
   } | {
     kind: 'conflict';
-    because: 'wrong_state' | 'not_owner' | 'lease_running' | 'not_due' | 'proof_mismatch' | 'not_redeemable' | 'still_redeemable' | 'proof_used' | 'unknown_charge';
+    because: 'wrong_state' | 'not_owner' | 'lease_running' | 'not_due' | 'proof_mismatch' | 'not_redeemable' | 'still_redeemable' | 'refund_exceeds' | 'refund_recorded' | 'proof_used' | 'unknown_charge';
     charge: Schemas['LedgerClaim'] | null;
   };
   LedgerRenewalRequest: {
@@ -901,7 +925,7 @@ export interface Schemas {
   Webhook: {
     id: string;
     host: string;
-    events: ('*' | 'charge.claimed' | 'charge.settled' | 'charge.delivered' | 'charge.released' | 'charge.failed' | 'charge.unknown' | 'route.created' | 'route.updated' | 'route.deleted' | 'attention.raised' | 'attention.cleared')[];
+    events: ('*' | 'charge.claimed' | 'charge.settled' | 'charge.delivered' | 'charge.released' | 'charge.failed' | 'charge.unknown' | 'charge.refunded' | 'route.created' | 'route.updated' | 'route.deleted' | 'attention.raised' | 'attention.cleared')[];
     status: 'ok' | 'failing' | 'disabled';
     since: string | null;
     waiting: number;
@@ -915,7 +939,7 @@ export interface Schemas {
   /** One event on its way to one endpoint. */
   WebhookDelivery: {
     event_id: string;
-    type: 'charge.claimed' | 'charge.settled' | 'charge.delivered' | 'charge.released' | 'charge.failed' | 'charge.unknown' | 'route.created' | 'route.updated' | 'route.deleted' | 'attention.raised' | 'attention.cleared' | 'test';
+    type: 'charge.claimed' | 'charge.settled' | 'charge.delivered' | 'charge.released' | 'charge.failed' | 'charge.unknown' | 'charge.refunded' | 'route.created' | 'route.updated' | 'route.deleted' | 'attention.raised' | 'attention.cleared' | 'test';
     subject: string | null;
     created_at: string;
     status: 'waiting' | 'taken' | 'given_up';
@@ -1122,6 +1146,31 @@ export interface Operations {
         id: string;
       };
       answer: Schemas['ChargeHistory'];
+    };
+  };
+  '/v1/billing/charges/{id}/refunds': {
+    /** Record that money of a charge was given back. Tollgate sends no money: it records what you sent. `amount` is a decimal, left out all that is left of the charge. Proven on the chain: the transaction holds a transfer of the charge’s token to its payer, of at least the amount, younger than the payment and `confirmations` deep, whoever sent it; one transfer proves one refund. `unproven: true` records it by your word, where no chain can be read. The same transaction again is 200 and changes nothing. */
+    POST: {
+      params: {
+        id: string;
+      };
+      body: Schemas['RefundRequest'];
+      answer: Schemas['Charge'];
+    };
+  };
+  '/v1/billing/owed.csv': {
+    /** What is owed as a file, a line for one transfer. Whom to give money back: a line for each charge that is owed, of all times. `to` is the payer, `amount` what is left to give back, `since` when it was taken, `reason` whose fault it is. Record what you sent with `refundCharge`: the charge is owed no more. */
+    GET: {
+      query?: {
+        route_id?: string | undefined;
+        network?: string | undefined;
+        currency?: string | undefined;
+        receiver_id?: string | undefined;
+        payer?: string | undefined;
+        from?: string | undefined;
+        to?: string | undefined;
+      };
+      answer: string;
     };
   };
   '/v1/billing/why/{id}': {

@@ -1,6 +1,6 @@
 // Metrics of a ledger's store: charges by state, what is owed, and how late the oldest settlement is.
 import { CHARGE_STATES } from '../domain/payment/charge-fields.ts';
-import type { Alarms, ChargeReports } from '../domain/payment/reports.ts';
+import type { Alarms, ChargeReports, RefundedSum } from '../domain/payment/reports.ts';
 import { FAULTS } from '../domain/payment/claim-policy.ts';
 import type { ObserveLeases } from '../domain/payment/ledger.ts';
 import { addDecimals, type Decimal } from '../host/decimal.ts';
@@ -22,12 +22,13 @@ export function countLeases(metrics: Metrics): ObserveLeases {
 
 /** Exports what the returned function read last. */
 export function exportCharges(
-  reports: Pick<ChargeReports, 'countByState' | 'alarms'>,
+  reports: Pick<ChargeReports, 'countByState' | 'alarms' | 'refunded'>,
   metrics: Metrics,
   now: () => number,
 ): () => Promise<void> {
   let counts: Awaited<ReturnType<ChargeReports['countByState']>> | undefined;
   let alarms: Alarms | undefined;
+  let refunded: readonly RefundedSum[] = [];
   metrics.observed('gauge', 'charges', 'Charges in the ledger, by state.', ['state'], (set) => {
     for (const state of CHARGE_STATES) if (counts !== undefined) set({ state }, counts[state]);
   });
@@ -41,6 +42,13 @@ export function exportCharges(
       sums.set(name, { labels: { currency, because }, sum: addDecimals(known, { units, scale }) });
     }
     for (const { labels, sum } of sums.values()) set(labels, sum);
+  });
+  const refundsHelp = 'Money of charges that was given back, by currency; the same from every process of a ledger.';
+  metrics.exact('counter', 'refunds_total', refundsHelp, ['currency'], (set) => {
+    for (const [currency, sums] of Map.groupBy(refunded, (sum) => sum.currency)) {
+      const parts = sums.map(({ amount: units, assetDecimals: scale }) => ({ units, scale }));
+      set({ currency }, parts.reduce(addDecimals, { units: 0n, scale: 0 }));
+    }
   });
   const chargesHelp = 'Charges that were paid for and can be delivered no more, by whose fault it is.';
   metrics.observed('gauge', 'owed_charges', chargesHelp, ['because'], (set) => {
@@ -60,6 +68,6 @@ export function exportCharges(
     set({}, settlingEndsAt === null ? 0 : Math.max(0, now() - settlingEndsAt - END_MARGIN_MS) / 1000);
   });
   return async () => {
-    [counts, alarms] = await Promise.all([reports.countByState(), reports.alarms()]);
+    [counts, alarms, refunded] = await Promise.all([reports.countByState(), reports.alarms(), reports.refunded()]);
   };
 }

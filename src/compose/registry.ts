@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Config, RegistryConfig } from '../config/config.ts';
 import { deskOf } from '../config/desk.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
+import { servicesInForce } from '../domain/payment/offer.ts';
 import { NETWORKS, SPELLING } from '../gateway/rails/rails.ts';
 import { createCompiler } from '../gateway/routes/snapshot-compiler.ts';
 import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
@@ -32,6 +33,7 @@ import { watchRegistry } from './registry-attention.ts';
 import { keepCharges } from './retention.ts';
 import { INTERNAL, matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { countLostTotals, keepTotals } from './totals-retention.ts';
+import { proveRefunds } from './refunds.ts';
 import { startWebhooks } from './webhooks.ts';
 import { storeReadiness, type Readiness } from './readiness.ts';
 import {
@@ -116,7 +118,7 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
   const options = {
     store,
     ledger,
-    networks: NETWORKS,
+    ...{ networks: NETWORKS, prover: proveRefunds(servicesInForce(settings), clock) },
     ...{ totals, webhooks },
     ...{ why: deps.why, trial: deps.trial, receiverServices: deps.receiverServices, attention: attention.ask },
     settings: settingsOf(config(), section),

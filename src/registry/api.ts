@@ -13,6 +13,8 @@ import {
   chargeView,
   claimBody,
   claimsQuery,
+  owedCsvQuery,
+  refundBody,
   renewalsBody,
   summaryBody,
   summaryQuery,
@@ -21,7 +23,8 @@ import {
 } from './charges/charge-schemas.ts';
 import { getCharge, getChargeHistory, listCharges, summariseCharges } from './charges/charge-endpoints.ts';
 import { streamCharges } from './charges/charge-events-endpoint.ts';
-import { exportCharges } from './charges/charge-export.ts';
+import { exportCharges, exportOwed } from './charges/charge-export.ts';
+import { refundCharge } from './charges/refund-endpoint.ts';
 import type { Auth } from './auth/credentials.ts';
 import {
   createRoute,
@@ -369,6 +372,50 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'Its changes', schema: chargeHistory } },
     problems: ['ledger_unavailable'],
     handler: getChargeHistory,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/billing/charges/{id}/refunds',
+    id: 'refundCharge',
+    summary: 'Record that money of a charge was given back',
+    auth: DASHBOARD,
+    params: chargeParams,
+    query: nothing,
+    body: refundBody,
+    mediaTypes: [JSON_TYPE],
+    responses: {
+      200: { description: 'It was recorded before: the charge', schema: chargeView },
+      201: { description: 'The charge with its refund', schema: chargeView },
+    },
+    problems: [
+      'refund_exceeds',
+      'refund_unproven',
+      'duplicate',
+      'payment_in_use',
+      'chain_unavailable',
+      'ledger_unavailable',
+    ],
+    handler: refundCharge,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/owed.csv',
+    id: 'exportOwed',
+    summary: 'What is owed as a file, a line for one transfer',
+    auth: DASHBOARD,
+    params: nothing,
+    query: owedCsvQuery,
+    ...withoutBody,
+    responses: {
+      200: {
+        description: 'Comma-separated values (RFC 4180); a connection that breaks off is no whole file',
+        schema: z.string(),
+        mediaType: 'text/csv',
+        headers: ['Content-Disposition'],
+      },
+    },
+    problems: ['too_many_requests', 'ledger_unavailable'],
+    handler: exportOwed,
   }),
   endpoint({
     method: 'GET',

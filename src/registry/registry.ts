@@ -8,6 +8,7 @@ import type { Ledger } from '../domain/payment/ledger.ts';
 import type { CustomerEntries } from '../domain/selling/customer.ts';
 import type { CounterChanger } from '../domain/selling/counter.ts';
 import type { Receiver } from '../domain/payment/offer.ts';
+import type { RefundProver } from '../domain/payment/refund-proof.ts';
 import type { RouteSet, Snapshot } from '../domain/routing/snapshot.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import { loadOnce } from '../host/load-once.ts';
@@ -91,6 +92,8 @@ export type RegistryDeps = {
   readonly ledger?: Ledger & ChargeReports & { readonly counters?: CounterChanger };
   /** Networks that are known by name; none if left out. */
   readonly networks?: NamedNetworks;
+  /** Reads of a chain what it says of refunds; left out, none can be read. */
+  readonly prover?: RefundProver;
   /** Sums beside the charges; without them the endpoints about sums are 503. */
   readonly totals?: TotalsBook;
   /** Endpoints that events are sent to; none if left out. */
@@ -211,7 +214,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       schedule: systemSchedule,
     }),
     ...{ ledger: deps.ledger, counters: deps.ledger?.counters },
-    networks,
+    ...{ networks, prover: deps.prover ?? READS_NO_CHAIN },
     exports: createExportPlaces(),
     chargeStreams,
     totals: deps.totals,
@@ -322,6 +325,11 @@ function openDoor(
 }
 
 const NO_CUSTOMERS: CustomerEntries = new Map();
+
+const READS_NO_CHAIN: RefundProver = {
+  isTransaction: () => true,
+  prove: () => Promise.resolve({ kind: 'unreadable', why: 'no chain is read here' }),
+};
 
 const needsNobody: Services['attention'] = () => Promise.resolve([]);
 

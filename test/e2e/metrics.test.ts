@@ -32,6 +32,7 @@ const GATEWAY = {
   charges: ['gauge', 'state'],
   owed: ['gauge', 'currency', 'because'],
   owed_charges: ['gauge', 'because'],
+  refunds_total: ['counter', 'currency'],
   settling_overdue_seconds: ['gauge'],
   would_charge_total: ['counter', 'route_id', 'currency'],
   observe_until_timestamp_seconds: ['gauge', 'plan'],
@@ -93,6 +94,7 @@ const WITHOUT_SERIES = new Set([
   'desk_sign_ins_total',
   'revenue_total',
   'owed',
+  'refunds_total',
   'facilitator_open',
   'would_charge_total',
   'observe_until_timestamp_seconds',
@@ -384,7 +386,7 @@ describe('a registry alone', () => {
     );
     const { text, families } = await scrape(tollgate);
     const wanted = { ...without(GATEWAY, PROXY_ONLY), ...REGISTRY };
-    expectContract(families, wanted, new Set(['owed', 'desk_sign_ins_total', 'free_identities']));
+    expectContract(families, wanted, new Set(['owed', 'refunds_total', 'desk_sign_ins_total', 'free_identities']));
     expect(ownOf(families)).toEqual(Object.keys(wanted).toSorted());
     expect(lint(families)).toEqual([]);
     expect(promtool(text) ?? []).toEqual([]);

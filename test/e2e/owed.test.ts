@@ -127,6 +127,7 @@ test('behaviour: what is owed in tokens of different decimals is one exact sum a
       settlingEndsAt: null,
       unknown: { count: 0, since: null },
     }),
+    refunded: async () => [],
   };
   await exportCharges(reports, metrics, Date.now)();
   expect(seriesOf(await metrics.text()).filter((line) => line.startsWith('owed{'))).toEqual([

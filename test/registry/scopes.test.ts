@@ -49,6 +49,8 @@ const WHO: Readonly<Record<string, Who>> = {
   'GET /v1/billing/charges/events': 'dashboard',
   'GET /v1/billing/charges/{id}': 'dashboard',
   'GET /v1/billing/charges/{id}/history': 'dashboard',
+  'POST /v1/billing/charges/{id}/refunds': 'dashboard',
+  'GET /v1/billing/owed.csv': 'dashboard',
   'GET /v1/billing/why/{id}': 'dashboard',
   'GET /v1/billing/summary': 'dashboard',
   'GET /v1/billing/overview': 'dashboard',

@@ -15,6 +15,8 @@ import type {
   OwedSum,
   Sum,
 } from '../../src/domain/payment/reports.ts';
+import { refundedAmount } from '../../src/domain/payment/refund.ts';
+import { paymentProofOf, refundChangeOf, type TransferPlace } from '../../src/registry/store/refund-change.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
@@ -96,6 +98,17 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         other.payment.network === payment.network,
     );
 
+  const proofs = new Set<string>();
+  const refunds: { readonly charge: Charge; readonly at: number; readonly amount: bigint }[] = [];
+  const nameOf = ({ network, transaction, logIndex }: TransferPlace): string => `${network} ${transaction} ${logIndex}`;
+  const isPayment = ({ network, transaction, logIndex }: TransferPlace): boolean =>
+    values().some(
+      ({ proof, payment }) =>
+        payment.network === network &&
+        proof?.transaction === transaction &&
+        (proof.logIndex === null || proof.logIndex === logIndex),
+    );
+
   return {
     keptBodyBytes: 16 * 1024 * 1024,
     run: 'memory',
@@ -123,6 +136,12 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         return { kind: 'too_many_unsettled' };
       if ('claim' in because && isFullOfPasses(after)) return { kind: 'too_many_passes' };
       if (isProofUsed(after)) return { kind: 'proof_used' };
+      const refund = refundChangeOf(before.charge, after);
+      const proof = refund === undefined ? paymentProofOf(before.charge, after) : refund.proof;
+      if (proof !== null && (proofs.has(nameOf(proof)) || (refund !== undefined && isPayment(proof))))
+        return { kind: 'proof_used' };
+      if (refund !== undefined && refund.proof !== null) proofs.add(nameOf(refund.proof));
+      if (refund !== undefined && refund.amount > 0n) refunds.push({ charge: after, at: now(), amount: refund.amount });
       const isRenewed = after.leaseUntil === before.charge.leaseUntil;
       const charge = isRenewed ? { ...after, leaseUntil: known.charge.leaseUntil } : after;
       passes.opened(known.charge, charge);
@@ -187,7 +206,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         const because = owedBecauseOf(charge, now());
         if (because === undefined) continue;
         const { currency } = charge.price;
-        const { amount } = charge;
+        const amount = charge.amount - refundedAmount(charge);
         const assetDecimals = charge.way.decimals;
         const name = `${currency} ${because} ${assetDecimals}`;
         const known = sums.get(name) ?? { currency, because, assetDecimals, charges: 0, amount: 0n };
@@ -218,10 +237,17 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       const hour = 3_600_000;
       const [first, end] = [Math.floor(query.fromMs / hour), Math.ceil(query.toMs / hour)];
       const settled = values()
-        .map((charge) => ({ charge, hour: Math.floor((charge.settledAt ?? 0) / hour) }))
-        .filter(({ charge }) => charge.state === 'settled' || charge.state === 'delivered')
-        .sort((a, b) => a.hour - b.hour);
-      for (const { charge, hour: at } of settled) {
+        .filter(({ state }) => state === 'settled' || state === 'delivered')
+        .map((charge) => ({
+          charge,
+          hour: Math.floor((charge.settledAt ?? 0) / hour),
+          taken: charge.amount,
+          given: 0n,
+        }));
+      const returned = refunds.map(({ charge, at, amount }) => ({
+        ...{ charge, hour: Math.floor(at / hour), taken: 0n, given: amount },
+      }));
+      for (const { charge, hour: at, taken, given } of [...settled, ...returned].sort((a, b) => a.hour - b.hour)) {
         if (at < first || at >= end) continue;
         if (query.routeId !== undefined && query.routeId !== charge.route.id) continue;
         if (query.currency !== undefined && query.currency !== charge.price.currency) continue;
@@ -246,11 +272,22 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         const known = sums.get(JSON.stringify(key));
         sums.set(JSON.stringify(key), {
           ...key,
-          charges: (known?.charges ?? 0) + 1,
-          amount: (known?.amount ?? 0n) + charge.amount,
+          charges: (known?.charges ?? 0) + (taken > 0n ? 1 : 0),
+          amount: (known?.amount ?? 0n) + taken,
+          refunded: (known?.refunded ?? 0n) + given,
         });
       }
       return sums.size > query.limit ? { kind: 'too_long' } : { kind: 'sums', sums: [...sums.values()] };
+    },
+    refunded: async () => {
+      const sums = Map.groupBy(refunds, ({ charge }) => `${charge.price.currency} ${charge.way.decimals}`);
+      return [...sums.values()].flatMap((all) => {
+        const [first] = all;
+        if (first === undefined) return [];
+        const { price, way } = first.charge;
+        const amount = all.reduce((sum, each) => sum + each.amount, 0n);
+        return [{ currency: price.currency, assetDecimals: way.decimals, amount }];
+      });
     },
     countByState: async () => {
       const count = (state: ChargeState): [ChargeState, number] => [

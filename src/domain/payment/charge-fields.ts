@@ -287,6 +287,8 @@ const PROGRESS_FIELDS = {
   },
   /** The operator's note about the money that was given back. */
   refundNote: { wire: 'refund_note', kind: 'text', isNullable: true, shown: 'refund_note' },
+  /** Lines of the transfers that gave money back (`refund.ts`); null: none is recorded. */
+  refunds: { wire: 'refunds', kind: 'text', isNullable: true, isAdded: true },
   /** The header's value as it was presented. Null once no request can need it: no store keeps what only a thief could use. */
   credential: {
     wire: 'credential',

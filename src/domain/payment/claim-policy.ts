@@ -313,6 +313,7 @@ function openCharge(claim: Claim, existing: Charge | undefined, options: ClaimOp
     deliveredAt: null,
     refundedAt: null,
     refundNote: null,
+    refunds: null,
   };
 }
 

@@ -33,6 +33,8 @@ export type ChargeReports = {
   readonly watchChanges: () => Promise<ChangeLog>;
   /** Changes behind this number, in order. A number that is missing belongs to a change that is being written, or to none. */
   readonly changesAfter: (n: number, limit: number) => Promise<readonly ChargeChange[]>;
+  /** Money that was given back since refunds are recorded, in every currency. */
+  readonly refunded: () => Promise<readonly RefundedSum[]>;
   readonly countByState: () => Promise<Readonly<Record<ChargeState, number>>>;
 };
 
@@ -75,6 +77,13 @@ export type OwedSum = {
   readonly because: Fault;
   readonly assetDecimals: number;
   readonly charges: number;
+  /** Amount in the asset's smallest unit, less what was given back of it. */
+  readonly amount: bigint;
+};
+
+export type RefundedSum = {
+  readonly currency: string;
+  readonly assetDecimals: number;
   /** Amount in the asset's smallest unit. */
   readonly amount: bigint;
 };
@@ -140,6 +149,8 @@ export type Sum = {
   readonly charges: number;
   /** Amount in the asset's smallest unit. */
   readonly amount: bigint;
+  /** Money that was given back in this time, in the asset's smallest unit, whenever it was taken. */
+  readonly refunded: bigint;
 };
 
 /** Oldest bucket first. */

@@ -26,6 +26,7 @@ import {
   redemption,
   type PresentedRequest,
 } from './claim-policy.ts';
+import { recordRefund, writeRefunds, type NewRefund } from './refund.ts';
 import { furtherSearch } from './search.ts';
 
 /** Events hold durations, not times: whose clock counts is the ledger's. */
@@ -75,7 +76,11 @@ export type ChargeEvent =
   | { readonly kind: 'taken_over'; readonly leaseMs: number }
   /** Ends a delivery. `partial`: it got as far as it ever will, and a check holds that no more can be fetched. */
   | { readonly kind: 'delivered'; readonly partial: boolean }
-  | { readonly kind: 'refunded'; readonly note: string }
+  /**
+   * Says that money was given back: by `transfer`, which may be a part of the amount, or all of it by the operator's word
+   * alone. A charge that was given back whole is owed no more.
+   */
+  | { readonly kind: 'refunded'; readonly note: string; readonly transfer?: NewRefund | undefined }
   /** Keeps the answer. On a settled charge it also says that the payer went first, and gives the charge up. */
   | { readonly kind: 'answer_kept'; readonly answer: KeptAnswer; readonly headSent: boolean }
   /**
@@ -116,6 +121,10 @@ export const REFUSALS = [
   'proof_mismatch',
   'not_redeemable',
   'still_redeemable',
+  /** More would be given back than the charge took, or by more transfers than it keeps. */
+  'refund_exceeds',
+  /** The transaction is recorded for this charge with another amount. */
+  'refund_recorded',
 ] as const;
 export type TransitionRefusal = (typeof REFUSALS)[number];
 
@@ -136,6 +145,9 @@ export function transition(charge: Charge, event: ChargeEvent, actor: Actor, now
   if (actor.changeId !== undefined && actor.changeId === charge.changeId) return { ok: true, charge };
   const next = change(charge, event, actor.owner, now);
   if (typeof next === 'string') return { ok: false, because: next };
+  // A refund that is recorded already.
+  if (event.kind === 'refunded' && next.refundedAt === undefined && next.refunds === charge.refunds)
+    return { ok: true, charge };
   const moved = { ...charge, changeId: actor.changeId ?? null, updatedAt: now, ...next };
   // What is kept beside a request's work is no change of the charge.
   if (event.kind === 'looked' && charge.owner !== null && leavesToOwner(charge, moved))
@@ -150,7 +162,7 @@ function detailOf(event: ChargeEvent, { state, proof, reason, refundNote }: Char
     case 'settled':
       return proof?.transaction ?? null;
     case 'refunded':
-      return refundNote;
+      return event.transfer?.transaction ?? refundNote;
     case 'undelivered':
       return event.because;
     case 'delivered':
@@ -225,12 +237,7 @@ function changeOfAnyone(
       if (!owns && running) return 'lease_running';
       return end({ state: 'failed', failedBy: event.by, reason: clipReason(event.reason) });
     case 'refunded':
-      if (charge.refundedAt !== null) return 'wrong_state';
-      // Goodwill: the payer keeps the answer.
-      if (state === 'delivered') return refund(now, event.note);
-      if (state !== 'settled') return 'wrong_state';
-      if (running) return 'lease_running';
-      return { ...refund(now, event.note), ...end({ undelivered: lastUndelivered(charge) }) };
+      return refund(charge, event, now);
     default:
       return event satisfies never;
   }
@@ -434,8 +441,22 @@ function deliverPartly(charge: Charge, owner: string, now: number): Partial<Char
   return end({ state: 'delivered', deliveredAt: now, partial: true });
 }
 
-function refund(now: number, note: string): Partial<Charge> {
-  return { refundedAt: now, refundNote: clipReason(note) };
+/** Records that money was given back. Of a delivered charge that is goodwill: its payer keeps the answer. */
+function refund(
+  charge: Charge,
+  { note, transfer }: { readonly note: string; readonly transfer?: NewRefund | undefined },
+  now: number,
+): Partial<Charge> | TransitionRefusal {
+  const { state, refundedAt } = charge;
+  if (state !== 'settled' && state !== 'delivered') return 'wrong_state';
+  if (transfer === undefined && refundedAt !== null) return 'wrong_state';
+  if (state === 'settled' && charge.leaseUntil > now) return 'lease_running';
+  const recording = transfer === undefined ? undefined : recordRefund(charge, transfer, now);
+  if (recording?.ok === false) return recording.because;
+  const recorded = recording === undefined ? {} : { refunds: writeRefunds(recording.refunds) };
+  if (refundedAt !== null || recording?.isWhole === false) return recorded;
+  const whole = { ...recorded, refundedAt: now, refundNote: recording === undefined ? clipReason(note) : null };
+  return state === 'settled' ? { ...whole, ...end({ undelivered: lastUndelivered(charge) }) } : whole;
 }
 
 /** A claim that asked nobody for anything takes none of those that a credential has; the first one stays. */

@@ -7,6 +7,7 @@ export const CHARGE_EVENTS = [
   'charge.released',
   'charge.failed',
   'charge.unknown',
+  'charge.refunded',
 ] as const;
 export const ROUTE_EVENTS = ['route.created', 'route.updated', 'route.deleted'] as const;
 export const ATTENTION_EVENTS = ['attention.raised', 'attention.cleared'] as const;

@@ -5,6 +5,7 @@ import type { KnownNetwork, WayInput, WayReading } from '../../domain/payment/ne
 import type { Requirement, Way } from '../../domain/payment/way.ts';
 import type { WayServices } from '../../domain/payment/offer.ts';
 import type { Identity } from './nodes.ts';
+import type { FindRefund } from './sought-refund.ts';
 import type { NetworkRail } from './rail.ts';
 import type { Fetch } from './service-call.ts';
 import type { ChainWords } from './x402/chain-words.ts';
@@ -63,6 +64,8 @@ export type FamilyPayments = {
   readonly unsignedPayment: unknown;
   /** Question by which a node says of which chain it is. */
   readonly identity: Identity;
+  /** Looks for a transfer that gave the money of a charge back. */
+  readonly findRefund: FindRefund;
   /** Asks a node whether `way` is what is configured. */
   readonly checkNode: (way: Way, services: WayServices, url: string, fetch: Fetch) => Promise<readonly NodeFinding[]>;
 };

@@ -16,11 +16,16 @@ export function csvHeader(): string {
 }
 
 export function csvLine(charge: ChargeView): string {
-  const values: Readonly<Record<string, unknown>> = charge;
+  const { refunded, refunds } = charge;
+  const values: Readonly<Record<string, unknown>> = {
+    ...charge,
+    refunded: refunded?.amount ?? null,
+    refunds: refunds.map(({ transaction }) => transaction).join(' '),
+  };
   return COLUMNS.map((name) => cellOf(values[name])).join(',') + LINE_END;
 }
 
-function cellOf(value: unknown): string {
+export function cellOf(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (typeof value !== 'string') return '';
   const text = FORMULA.test(value) ? `'${value}` : value;

@@ -85,7 +85,7 @@ export function unreadableQ(message: string): Problem {
   return problem('malformed', `The query's q is not valid: it names ${message}.`);
 }
 
-function viewSum({ start, routeId, currency, network, asset, assetDecimals, charges, amount }: Sum): object {
+function viewSum({ start, routeId, currency, network, asset, assetDecimals, charges, amount, refunded }: Sum): object {
   return {
     start: iso(start),
     route_id: routeId,
@@ -96,6 +96,8 @@ function viewSum({ start, routeId, currency, network, asset, assetDecimals, char
     charges,
     amount: formatPrice({ units: amount, scale: assetDecimals }),
     amount_atomic: amount.toString(),
+    refunded: formatPrice({ units: refunded, scale: assetDecimals }),
+    refunded_atomic: refunded.toString(),
   };
 }
 

@@ -49,8 +49,19 @@ const settled = after(settling, eventFromWire(proven), SETTLED_AT);
 const ended = after(settled, { kind: 'delivered', partial: false }, SETTLED_AT);
 const delivered: ListedCharge = { ...ended, retryUntil: null, owed: null };
 
+const failed = after(settled, { kind: 'undelivered', because: 'upstream_failed', headSent: false }, SETTLED_AT);
+const owed: ListedCharge = { ...failed, retryUntil: null, owed: 'upstream' };
+const transfer = {
+  transaction: `0x${'9b'.repeat(32)}`,
+  logIndex: 0,
+  amount: claim.amount,
+  reason: 'the report was empty',
+};
+const returned = after(ended, { kind: 'refunded', note: '', transfer }, SETTLED_AT + 60_000);
+const refunded: ListedCharge = { ...returned, retryUntil: null, owed: null };
+
 /** The charge of `EXAMPLE_CLAIM`, state by state. */
-export const EXAMPLE_CHARGES = { claimed, settling, delivered } as const;
+export const EXAMPLE_CHARGES = { claimed, settling, delivered, owed, refunded } as const;
 
 /** History of the delivered charge. */
 export const EXAMPLE_HISTORY = historyOf(ended, ended.events);

@@ -1,19 +1,20 @@
-// GET /v1/billing/charges.csv: charges of a time as a file, written as fast as it is read, a few rows a turn, so that
-// neither memory nor requests notice its length. Once it has begun, a fault breaks the connection: a file that ends is
-// whole. Few are written at a time.
+// Files of charges: GET /v1/billing/charges.csv, those of a time, and GET /v1/billing/owed.csv, those that are owed. A file is
+// written as fast as it is read, a few rows a turn, so that neither memory nor requests notice its length. Once it has begun,
+// a fault breaks the connection: a file that ends is whole. Few are written at a time.
 import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
-import type { ChargePage } from '../../domain/payment/reports.ts';
+import type { ChargePage, ListedCharge } from '../../domain/payment/reports.ts';
 import { problem } from '../../domain/problem.ts';
 import { fail, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
 import { CSV_TYPE, csvHeader, csvLine } from './charge-csv.ts';
 import { unreadableQ } from './charge-endpoints.ts';
 import { readFilter } from './charge-filter.ts';
-import type { chargesCsvQuery } from './charge-schemas.ts';
-import { viewCharge, type NamedNetworks } from './charge-view.ts';
+import type { chargesCsvQuery, owedCsvQuery } from './charge-schemas.ts';
+import { viewCharge } from './charge-view.ts';
 import { EXPORTS_AT_ONCE } from './export-places.ts';
 import { withLedger } from './ledger-endpoints.ts';
+import { owedHeader, owedLine } from './owed-csv.ts';
 
 const MAX_DAYS = 92;
 const DAY_MS = 24 * 3_600_000;
@@ -34,50 +35,77 @@ export function exportCharges(
       return fail(problem('malformed', `From and to are more than ${MAX_DAYS} days apart; ask for less at a time.`));
     const reading = readFilter(query, ledger.spelling);
     if (reading.kind === 'unreadable') return fail(unreadableQ(reading.message));
-    const read = (before: number | undefined): Promise<ChargePage> =>
-      ledger.list({ ...reading.filter, limit: ROWS, before });
-    const leave = services.exports.take();
-    if (leave === undefined)
-      return fail(
-        problem('too_many_requests', `${EXPORTS_AT_ONCE} exports are being written, as many as may be; try again.`, {
-          retryAfter: RETRY_SECONDS,
-        }),
-      );
-    try {
-      // Read before the status line is sent: a ledger that is away is a problem, not a file that breaks off.
-      const first = await read(undefined);
-      return {
-        kind: 'stream',
-        headers: [
-          ...['Content-Type', CSV_TYPE, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'],
-          ...['Content-Disposition', `attachment; filename="charges-${dayOf(from)}-${dayOf(to)}.csv"`],
-        ],
-        open: (res) => {
-          res.once('close', leave);
-          writeAll(res, first, read, services.networks).catch((error: unknown) => {
-            if (!res.destroyed) services.log.warn('an export of charges broke off', { error });
-            breakOff(res);
-          });
-        },
-        unopened: leave,
-      };
-    } catch (error) {
-      leave();
-      throw error;
-    }
+    return writeFile(services, {
+      name: `charges-${dayOf(from)}-${dayOf(to)}.csv`,
+      read: (before) => ledger.list({ ...reading.filter, limit: ROWS, before }),
+      header: csvHeader(),
+      line: (charge) => csvLine(viewCharge(charge, services.networks)),
+    });
   });
 }
 
-async function writeAll(
-  res: ServerResponse,
-  first: ChargePage,
-  read: (before: number | undefined) => Promise<ChargePage>,
-  networks: NamedNetworks,
-): Promise<void> {
+/** GET /v1/billing/owed.csv: whom to give money back, whatever its age. */
+export function exportOwed(
+  { query }: EndpointCall<unknown, z.output<typeof owedCsvQuery>>,
+  services: Services,
+): Promise<EndpointOutcome> {
+  return withLedger(services, async (ledger) => {
+    const reading = readFilter({ ...query, owed: true }, ledger.spelling);
+    if (reading.kind === 'unreadable') return fail(unreadableQ(reading.message));
+    return writeFile(services, {
+      name: `owed-${dayOf(services.clock.now())}.csv`,
+      read: (before) => ledger.list({ ...reading.filter, limit: ROWS, before }),
+      header: owedHeader(),
+      line: owedLine,
+    });
+  });
+}
+
+/** A file of charges, page by page. */
+type ChargeFile = {
+  readonly name: string;
+  readonly read: (before: number | undefined) => Promise<ChargePage>;
+  readonly header: string;
+  readonly line: (charge: ListedCharge) => string;
+};
+
+async function writeFile(services: Pick<Services, 'exports' | 'log'>, file: ChargeFile): Promise<EndpointOutcome> {
+  const leave = services.exports.take();
+  if (leave === undefined)
+    return fail(
+      problem('too_many_requests', `${EXPORTS_AT_ONCE} exports are being written, as many as may be; try again.`, {
+        retryAfter: RETRY_SECONDS,
+      }),
+    );
+  try {
+    // Read before the status line is sent: a ledger that is away is a problem, not a file that breaks off.
+    const first = await file.read(undefined);
+    return {
+      kind: 'stream',
+      headers: [
+        ...['Content-Type', CSV_TYPE, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'],
+        ...['Content-Disposition', `attachment; filename="${file.name}"`],
+      ],
+      open: (res) => {
+        res.once('close', leave);
+        writeAll(res, first, file).catch((error: unknown) => {
+          if (!res.destroyed) services.log.warn('an export of charges broke off', { error });
+          breakOff(res);
+        });
+      },
+      unopened: leave,
+    };
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+async function writeAll(res: ServerResponse, first: ChargePage, { read, header, line }: ChargeFile): Promise<void> {
   let page = first;
-  let text = csvHeader();
+  let text = header;
   for (;;) {
-    text += page.charges.map((charge) => csvLine(viewCharge(charge, networks))).join('');
+    text += page.charges.map(line).join('');
     if (!res.write(text)) await drained(res);
     if (page.nextBefore === undefined) break;
     page = await read(page.nextBefore);

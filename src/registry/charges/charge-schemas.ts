@@ -6,6 +6,7 @@ import { chargeId, claimShape, shownShape } from '../../domain/payment/charge-sh
 import { chargeWire, claimWire } from '../../domain/payment/charge-wire.ts';
 import { FLOWS } from '../../domain/payment/charge.ts';
 import { MAX_LINES } from '../../domain/payment/claim-policy.ts';
+import { AMOUNT_ADVICE, AMOUNT_PATTERN } from '../../domain/payment/money.ts';
 import { BUCKETS, GROUPS } from '../../domain/payment/reports.ts';
 import { FAULTS } from '../../domain/payment/claim-policy.ts';
 import { CHARGED } from '../../domain/payment/whereabouts.ts';
@@ -21,6 +22,8 @@ import {
   renewedWire,
 } from '../../domain/payment/ledger-wire.ts';
 import { documented, listQuery } from '../http/schemas.ts';
+import { REFUND_REASON } from '../../domain/payment/refund.ts';
+import { refundShape } from './refund-view.ts';
 import { FIRST_SHOWN, inOrder } from './shown-order.ts';
 
 /** A time in a query, in milliseconds since the epoch. */
@@ -85,6 +88,29 @@ export const chargesQuery = z.object({
 /** A file of charges needs its times. */
 export const chargesCsvQuery = z.object({ ...chargeFilters, from: moment, to: moment });
 
+/** A file of what is owed is of all times unless it says otherwise. */
+export const owedCsvQuery = z.object({
+  route_id: chargeFilters.route_id,
+  network: chargeFilters.network,
+  currency: chargeFilters.currency,
+  receiver_id: chargeFilters.receiver_id,
+  payer: chargeFilters.payer,
+  from: moment.optional(),
+  to: moment.optional(),
+});
+
+/** A refund to be recorded. Members that may be left out: all that is left of the charge, and no reason. */
+export const refundBody = z.strictObject({
+  transaction: z.string('must be a transaction').min(1, 'must be a transaction').max(128, 'must be a transaction'),
+  amount: z
+    .string('must be a decimal written as a string')
+    .regex(AMOUNT_PATTERN, `must be ${AMOUNT_ADVICE}`)
+    .optional(),
+  reason: z.string('must be text').regex(REFUND_REASON, 'must be one line of at most 200 characters').optional(),
+  /** Recorded by the operator's word, without a look at the chain. */
+  unproven: z.boolean('must be true or false').optional(),
+});
+
 export const chargeEventsQuery = z.object({ status: chargeFilters.status, route_id: chargeFilters.route_id });
 
 export const summaryQuery = z.object({
@@ -125,6 +151,7 @@ const standing = {
   retry_until: time.nullable(),
   /** Party at fault for something that was paid for and can be delivered no more. */
   owed: z.enum(FAULTS).nullable(),
+  ...refundShape,
 };
 
 export const chargeView = z.object(
@@ -169,6 +196,9 @@ export const summaryBody = z.object({
       charges: z.int(),
       amount: z.string(),
       amount_atomic: z.string(),
+      /** Money that was given back in this time, whenever it was taken; revenue is the amount, and never goes down. */
+      refunded: z.string(),
+      refunded_atomic: z.string(),
     }),
   ),
 });
@@ -207,6 +237,7 @@ documented.add(summaryBody, {
   id: 'Summary',
   description: 'Charges that were settled, with whole hours as the smallest step.',
 });
+documented.add(refundBody, { id: 'RefundRequest' });
 documented.add(claimBody, { id: 'LedgerClaimRequest' });
 documented.add(advanceBody, { id: 'LedgerChangeRequest' });
 documented.add(chargeWire, {

@@ -8,6 +8,7 @@ import type { KnownNetwork } from '../../domain/payment/network.ts';
 import type { ListedCharge } from '../../domain/payment/reports.ts';
 import { chargedOf } from '../../domain/payment/whereabouts.ts';
 import type { ChargeView } from './charge-schemas.ts';
+import { viewRefunds } from './refund-view.ts';
 import { FIRST_SHOWN, inOrder } from './shown-order.ts';
 
 /** Finds a network that has a name, by its CAIP-2 name. */
@@ -28,6 +29,7 @@ export function viewCharge(charge: ListedCharge, networks: NamedNetworks): Charg
     network_name: known?.name ?? null,
     transaction_url: known && proof ? explorerPage(known.explorer, 'tx', proof.transaction) : null,
     payer_url: known ? explorerPage(known.explorer, 'address', payment.payer) : null,
+    ...viewRefunds(charge, known),
   };
   return inOrder(view, FIRST_SHOWN);
 }

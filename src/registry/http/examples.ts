@@ -16,9 +16,10 @@ import {
   EXAMPLE_NETWORKS,
   EXAMPLE_OWNER,
 } from '../charges/charge-examples.ts';
-import type { advanceBody, claimBody, renewalsBody, summaryBody } from '../charges/charge-schemas.ts';
+import type { advanceBody, claimBody, refundBody, renewalsBody, summaryBody } from '../charges/charge-schemas.ts';
 import { viewCharge } from '../charges/charge-view.ts';
 import { csvHeader, csvLine } from '../charges/charge-csv.ts';
+import { owedHeader, owedLine } from '../charges/owed-csv.ts';
 import type { changeList, createBody, health, matchBody, patchBody, RegisterBody, routeList } from './schemas.ts';
 import type { tryBody } from '../trying/try-schemas.ts';
 import type { patternBody } from '../trying/pattern-schemas.ts';
@@ -154,6 +155,17 @@ const BILLING = {
       'The filters of the list; `from` and `to` are needed, at most 92 days apart. The columns are the members of a charge. A value that begins with `=`, `+`, `-`, `@`, a tab or a return has an apostrophe before it, so that no spreadsheet takes it for a formula. Two files are written at a time.',
     answer: csvHeader() + csvLine(charge),
   },
+  exportOwed: {
+    description:
+      'Whom to give money back: a line for each charge that is owed, of all times. `to` is the payer, `amount` what is left to give back, `since` when it was taken, `reason` whose fault it is. Record what you sent with `refundCharge`: the charge is owed no more.',
+    answer: owedHeader() + owedLine(EXAMPLE_CHARGES.owed),
+  },
+  refundCharge: {
+    description:
+      'Tollgate sends no money: it records what you sent. `amount` is a decimal, left out all that is left of the charge. Proven on the chain: the transaction holds a transfer of the charge’s token to its payer, of at least the amount, younger than the payment and `confirmations` deep, whoever sent it; one transfer proves one refund. `unproven: true` records it by your word, where no chain can be read. The same transaction again is 200 and changes nothing.',
+    body: { transaction: `0x${'9b'.repeat(32)}`, reason: 'the report was empty' } satisfies z.input<typeof refundBody>,
+    answer: viewCharge(EXAMPLE_CHARGES.refunded, EXAMPLE_NETWORKS),
+  },
   getChargeHistory: {
     description:
       'Oldest first, at most 64. `by` is `request`, `reconciler`, `operator` or `store`; of charges from before version 0.1 only their times are known, and `by` is null.',
@@ -189,6 +201,8 @@ const BILLING = {
           charges: 12,
           amount: '1.20',
           amount_atomic: '1200000',
+          refunded: '0.10',
+          refunded_atomic: '100000',
         },
       ],
     } satisfies z.input<typeof summaryBody>,

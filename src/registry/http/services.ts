@@ -4,6 +4,7 @@ import type { AttentionEntry } from '../../domain/attention/attention.ts';
 import type { MatchRules } from '../../domain/explanation.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import type { Ledger } from '../../domain/payment/ledger.ts';
+import type { RefundProver } from '../../domain/payment/refund-proof.ts';
 import type { Receivers } from '../../domain/payment/offer.ts';
 import type { CustomerEntries } from '../../domain/selling/customer.ts';
 import type { CounterChanger } from '../../domain/selling/counter.ts';
@@ -50,6 +51,8 @@ export type Services = {
   readonly counters: CounterChanger | undefined;
   /** The networks that are known by name, with their explorers. */
   readonly networks: NamedNetworks;
+  /** Reads of a chain what it says of a refund. */
+  readonly prover: RefundProver;
   readonly exports: ExportPlaces;
   readonly chargeStreams: ChargeStreams;
   /** Undefined if this registry keeps none: what needs them is 503. */

@@ -1,6 +1,8 @@
 // The entry of the audit log that an operator's word about a charge leaves.
 import { differingMembers, type AuditEntry, type AuditKind, type AuditMembers } from '../../domain/audit.ts';
 import type { Charge } from '../../domain/payment/charge.ts';
+import { formatPrice } from '../../domain/payment/money.ts';
+import { readRefunds } from '../../domain/payment/refund.ts';
 import type { Change } from '../../domain/payment/ledger.ts';
 import type { ChargeEvent } from '../../domain/payment/transition.ts';
 
@@ -23,8 +25,15 @@ export function auditOfCharge({ before, after, actor, because }: Change, at: num
   };
 }
 
-function membersOf({ state, reason, proof, refundedAt, refundNote }: Charge): AuditMembers {
+function membersOf({ state, reason, proof, refundedAt, refundNote, refunds, way }: Charge): AuditMembers {
   const refunded = refundedAt === null ? null : new Date(refundedAt).toISOString();
   const transaction = proof?.transaction ?? null;
-  return { status: state, reason, transaction, refunded_at: refunded, refund_note: refundNote };
+  const transfers = readRefunds(refunds).map(({ transaction, amount, logIndex }) => {
+    const given = formatPrice({ units: amount, scale: way.decimals });
+    return `${transaction}: ${given}${logIndex === null ? ', unproven' : ''}`;
+  });
+  return {
+    ...{ status: state, reason, transaction, refunded_at: refunded, refund_note: refundNote },
+    refunds: transfers.length === 0 ? null : transfers.join('; '),
+  };
 }

@@ -27,6 +27,7 @@ import { auditOfCharge } from './charge-audit.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import { standingOf } from '../../domain/payment/whereabouts.ts';
 import { openingOf, type PassOpening } from './pass-values.ts';
+import { paymentProofOf, refundChangeOf, type TransferPlace } from './refund-change.ts';
 import { bytes, integer, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;
@@ -245,6 +246,10 @@ export type RowChange = {
   readonly settled: SumFacts | null;
   /** Pass that was sold with it. */
   readonly opens: PassOpening | null;
+  /** Transfer that proves this change, and proves nothing else from now on. */
+  readonly proof: TransferPlace | null;
+  /** Money whose way back is recorded with this change. */
+  readonly refunded: SumFacts | null;
   /** Type of the event that webhooks tell of it. */
   readonly tells: ChargeEventType | null;
   /** Entry of the audit log that goes with it. */
@@ -258,7 +263,8 @@ export type SumFacts = {
   readonly network: string;
   readonly asset: string;
   readonly assetDecimals: number;
-  readonly settledAt: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
   /** Decimal digits. */
   readonly amount: string;
 };
@@ -278,8 +284,9 @@ export function toRowChange(change: Change, now: number): RowChange {
   const { after, actor, because } = change;
   const { charge: before, version } = change.before;
   // A request passes no word of an operator.
-  const entry = change.actor.cause === undefined ? undefined : auditOfCharge(change, now);
+  const entry = change.actor.cause === undefined || after === before ? undefined : auditOfCharge(change, now);
   const claimed = 'claim' in because ? because : undefined;
+  const refund = refundChangeOf(before, after);
   return {
     ...{ id: before.id, version },
     leaseUntil: before.owner === actor.owner || leavesToOwner(before, after) ? null : before.leaseUntil,
@@ -288,9 +295,12 @@ export function toRowChange(change: Change, now: number): RowChange {
     ...(claimed ? rewrittenOf(after) : changedOf(before, after)),
     ...(before.credential === after.credential ? {} : { credential: after.credential }),
     dropsAnswer: before.answer !== null && after.answer === null,
-    settled: before.settledAt === null && after.settledAt !== null ? settledOf(after) : null,
+    settled:
+      before.settledAt === null && after.settledAt !== null ? sumFacts(after, after.settledAt, after.amount) : null,
+    proof: refund === undefined ? paymentProofOf(before, after) : refund.proof,
+    refunded: refund !== undefined && refund.amount > 0n ? sumFacts(after, now, refund.amount) : null,
     opens: after.pass === null ? null : openingOf(before, after),
-    tells: eventOf(before, after),
+    tells: refund?.isNew === true ? 'charge.refunded' : eventOf(before, after),
     audit: entry === undefined ? null : auditValues(entry),
   };
 }
@@ -317,14 +327,14 @@ export function keptBy({ before, after }: Change): KeptAnswer | undefined {
   return { status, headers, body: new Uint8Array(body) };
 }
 
-function settledOf({ route, price, payment, way, amount, settledAt }: Charge): SumFacts {
+function sumFacts({ route, price, payment, way }: Charge, at: number, amount: bigint): SumFacts {
   return {
     routeId: route.id,
     currency: price.currency,
     network: payment.network,
     asset: payment.asset,
     assetDecimals: way.decimals,
-    settledAt: settledAt ?? 0,
+    at,
     amount: amount.toString(),
   };
 }

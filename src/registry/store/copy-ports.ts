@@ -14,6 +14,8 @@ export type CopiedTable =
   | 'charge_counts'
   | 'charge_sums'
   | 'charge_totals'
+  | 'refund_proofs'
+  | 'refund_sums'
   | 'request_totals'
   | 'overhead_totals'
   | 'sale_totals'

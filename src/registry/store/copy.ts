@@ -33,6 +33,8 @@ export const COPIED = {
   charge_counts: ['state', 'charges'],
   charge_sums: ['hour', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],
   charge_totals: ['step', 'start', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'charges', 'amount'],
+  refund_proofs: ['network', 'transaction_id', 'log_index', 'charge_id'],
+  refund_sums: ['hour', 'route_id', 'currency', 'network', 'asset', 'asset_decimals', 'refunds', 'amount'],
   request_totals: ['step', 'start', 'route_id', ...REQUEST_OUTCOMES],
   overhead_totals: ['step', 'start', 'bucket', 'requests'],
   sale_totals: ['step', 'start', 'kind', 'subject', 'detail', 'scale', 'requests', 'amount'],

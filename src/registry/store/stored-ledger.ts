@@ -15,12 +15,12 @@ export function ledgerOf(
   observe?: ObserveLeases,
 ): StoredLedger {
   const { get, history, watchChanges, changesAfter, summary, alarms, countByState, check, close, endRun } = store;
-  const { counters, passes } = store;
+  const { counters, passes, refunded } = store;
   const spell = (text: string | undefined): string | undefined => text && spelling.identifier(text);
   return {
     ...createLedger(store, spelling, undefined, observe),
     ...{ get, history, watchChanges, changesAfter, summary, alarms, countByState, check, close, endRun },
-    ...{ counters, passes },
+    ...{ counters, passes, refunded },
     list: (filter) => store.list({ ...filter, payer: spell(filter.payer), transaction: spell(filter.transaction) }),
     search: (search, limit) => store.search({ ...search, transaction: spell(search.transaction) }, limit),
   };

@@ -8,7 +8,7 @@ import { API } from '../../../src/registry/api.ts';
 import { viewCharge } from '../../../src/registry/charges/charge-view.ts';
 import { EXAMPLE_CHARGES, EXAMPLE_NETWORKS } from '../../../src/registry/charges/charge-examples.ts';
 import { describeApi } from '../../../src/registry/http/openapi-document.ts';
-import { claimOf } from '../../cases/claims.ts';
+import { claimOf, hash32 } from '../../cases/claims.ts';
 import { DESK, linkCode, signIn } from '../desk/signed-in.ts';
 import {
   EVENTS,
@@ -457,6 +457,26 @@ describe('live responses are what the document says', () => {
     await dashboard('GET', CSV, `${CSV}?from=2026-01-01&to=2026-02-01`);
     // It needs readers that take nothing: charge-export.test.ts has them.
     answered.add(`GET ${CSV} 429`);
+    const [OWED, REFUNDS] = ['/v1/billing/owed.csv', `${CHARGE}/refunds`];
+    await dashboard('GET', OWED, OWED);
+    answered.add(`GET ${OWED} 429`);
+    const refund = { transaction: hash32(9), amount: '0.04', reason: 'too late', unproven: true };
+    for (const each of [
+      refund,
+      refund,
+      { ...refund, amount: '0.05' },
+      { ...refund, transaction: hash32(8), amount: '1' },
+      { transaction: hash32(8) },
+      { ...refund, amonut: '1' },
+      'x'.repeat(300_000),
+    ])
+      await dashboard('POST', REFUNDS, `${CHARGES}/${claim.id}/refunds`, { body: each });
+    await dashboard('POST', REFUNDS, `${CHARGES}/chg_unknown/refunds`, { body: refund });
+    await dashboard('POST', REFUNDS, `${CHARGES}/${claim.id}/refunds`, {
+      body: {},
+      headers: { 'Content-Type': 'text/plain' },
+    });
+    await dashboard('GET', CHARGE, `${CHARGES}/${claim.id}`);
     // Streams: charge-events.test.ts has them.
     for (const status of [200, 429]) answered.add(`GET ${CHARGES}/events ${status}`);
     await dashboard('GET', SUMMARY, SUMMARY);

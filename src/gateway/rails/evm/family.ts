@@ -1,5 +1,6 @@
 // The EVM networks as a chain family: any chain by its number, many by name.
 import type { ChainFamily } from '../chain-family.ts';
+import { findEvmRefund } from './find-refund.ts';
 import { checkNode } from './check-node.ts';
 import { EVM_IDENTITY } from './look.ts';
 import { canonicalIdentifier, canonicalPayment } from './spelling.ts';
@@ -29,6 +30,7 @@ export const EVM: ChainFamily = {
     isPayment: hasAuthorization,
     unsignedPayment: UNSIGNED_PAYMENT,
     identity: EVM_IDENTITY,
+    findRefund: findEvmRefund,
     checkNode,
   },
   wallets: EVM_WALLETS,

@@ -14,7 +14,7 @@ import type { Clock } from '../../../host/clock.ts';
 import type { Look, LookSubject, Rail } from '../rail.ts';
 
 // Numbers, words of 32 bytes and addresses, as nodes write them. Source: the Ethereum JSON-RPC specification.
-const quantity = z
+export const quantity = z
   .string()
   .regex(/^0x(?:0|[1-9a-f][0-9a-f]{0,15})$/i)
   .transform(BigInt);
@@ -60,7 +60,7 @@ const AFTER_END_SECONDS = 60n;
 /** Blocks that are read to find where to start looking. */
 const START_READS = 3;
 
-const blockSchema = z.object({ number: quantity, timestamp: quantity });
+export const blockSchema = z.object({ number: quantity, timestamp: quantity });
 const logSchema = z.object({
   address,
   topics: z.array(word).max(4),
@@ -74,7 +74,7 @@ const logSchema = z.object({
   removed: z.literal(false).optional(),
 });
 const logsSchema = z.array(logSchema).max(1000);
-const receiptSchema = z.object({
+export const receiptSchema = z.object({
   transactionHash: word,
   blockNumber: quantity,
   status: quantity,
@@ -398,10 +398,10 @@ function writeSearch({ round, next, range }: Progress): Search | null {
   };
 }
 
-function padAddress(value: string): string {
+export function padAddress(value: string): string {
   return value.slice(2).toLowerCase().padStart(64, '0');
 }
 
-function toHex(block: bigint): string {
+export function toHex(block: bigint): string {
   return `0x${block.toString(16)}`;
 }

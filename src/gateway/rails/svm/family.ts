@@ -8,6 +8,7 @@ import { canonicalPayment } from './spelling.ts';
 import { createSvmRail, fullRequirement, SVM_WORDS } from './svm-rail.ts';
 import { readSvmWay } from './read-way.ts';
 import { SVM_WALLETS } from './wallet.ts';
+import { findSvmRefund } from './find-refund.ts';
 import { checkNode } from './check-node.ts';
 
 /** Length of the signature by which a transaction is known. */
@@ -31,6 +32,7 @@ export const SVM: ChainFamily = {
     isPayment: hasTransaction,
     unsignedPayment: UNSIGNED_PAYMENT,
     identity: SVM_IDENTITY,
+    findRefund: findSvmRefund,
     checkNode,
   },
   wallets: SVM_WALLETS,

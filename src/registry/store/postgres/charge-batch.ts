@@ -12,6 +12,7 @@ import {
   readStored,
   type Value,
 } from '../charge-values.ts';
+import type { TransferPlace } from '../refund-change.ts';
 import { AUDIT_COLUMNS } from '../audit-values.ts';
 import { DRAW_COLUMNS, PASS_COLUMNS } from '../pass-values.ts';
 import { integer, text, type Row } from '../rows.ts';
@@ -97,11 +98,12 @@ function held(stored: StoredCharge, until: number | undefined): StoredCharge {
 
 /** The result of a single call that the database refused; undefined: the fault is the database's own. */
 export function refusalOf(call: BatchCall, error: unknown): BatchResult {
-  const isProof = codeOf(error) === UNIQUE && constraintOf(error) === 'charges_proof';
+  const isProof = codeOf(error) === UNIQUE && PROOFS.has(constraintOf(error) ?? '');
   return call.kind === 'update' && isProof ? { kind: 'proof_used' } : undefined;
 }
 
 const UNIQUE = '23505';
+const PROOFS: ReadonlySet<string> = new Set(['charges_proof', 'refund_proofs_pkey']);
 
 type BatchPlan = {
   readonly writes: boolean;
@@ -142,12 +144,13 @@ function planOf(calls: readonly BatchCall[]): BatchPlan {
     } else if (call.kind === 'update') {
       const { change, kept } = call;
       const kind = kindOf(change, kept);
-      // A claim counts what the claims before it wrote: it has a statement of its own.
-      const name = `${Object.values(kind).join(' ')} ${change.room === null ? '' : place}`;
+      // A claim counts what the claims before it wrote, and a proof is compared with those: each has a statement of its own.
+      const name = `${Object.values(kind).join(' ')} ${change.room === null && change.proof === null ? '' : place}`;
       const group = updates.get(name) ?? { kind, changes: [] };
       group.changes.push({ place, change, kept });
       updates.set(name, group);
       if (change.room !== null) for (const lock of locksOf(change.room)) locks.add(lock);
+      if (change.proof !== null) locks.add(lockOfProof(change.proof));
     }
   }
   const sorted = [...updates].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
@@ -173,6 +176,8 @@ function kindOf(change: RowChange, kept: KeptAnswer | undefined): ChangeKindOfRo
     setsAnswer: kept !== undefined || change.dropsAnswer,
     isSettled: change.settled !== null,
     opensPass: change.opens !== null,
+    isRefund: change.refunded !== null,
+    isProvenRefund: change.settled === null && change.proof !== null,
     tells: change.tells,
     isAudited: change.audit !== null,
   };
@@ -249,6 +254,12 @@ function updateValues(kind: ChangeKindOfRow, changes: BatchPlan['updates'][numbe
           ...DRAW_COLUMNS.map((_, at) => changes.map(({ change }) => bound(change.opens?.first?.[at]))),
         ]
       : []),
+    ...(kind.isRefund
+      ? [changes.map(({ change }) => change.refunded?.amount), changes.map(({ change }) => change.refunded?.at)]
+      : []),
+    ...(kind.isProvenRefund
+      ? [changes.map(({ change }) => change.proof?.transaction), changes.map(({ change }) => change.proof?.logIndex)]
+      : []),
   ];
 }
 
@@ -304,9 +315,10 @@ function missed(call: BatchCall, { ofPayment, ofId, full }: Found): BatchResult 
       if (ofPayment !== undefined) return { kind: 'payment_known', charge: ofPayment };
       return { kind: ofId === undefined ? full : 'id_taken' };
     case 'update': {
-      const { version, leaseUntil, room } = call.change;
+      const { version, leaseUntil, room, proof } = call.change;
       const same = ofId?.version === version && (leaseUntil === null || ofId.charge.leaseUntil === leaseUntil);
-      return room !== null && same ? { kind: full } : { kind: 'stale', charge: ofId };
+      if (room !== null && same) return { kind: full };
+      return proof !== null && same ? { kind: 'proof_used' } : { kind: 'stale', charge: ofId };
     }
     default:
       return call satisfies never;
@@ -320,6 +332,11 @@ export function plain(value: string): string {
 
 function bound(value: Value | undefined): Value {
   return typeof value === 'string' ? plain(value) : (value ?? null);
+}
+
+/** Of two changes that one transfer proves, the second sees what the first wrote. */
+function lockOfProof({ network, transaction }: TransferPlace): number {
+  return fnv1a(`proof ${network} ${transaction}`);
 }
 
 /** A payer that shares them with another waits for it, and no more. Passes are counted over all networks. */

@@ -5,7 +5,7 @@
 const CHARGE_TABLES = [
   ...['charges', 'charges_undelivered', 'charge_counts', 'charge_sums', 'charge_totals', 'charge_work'],
   ...['request_totals', 'overhead_totals', 'sale_totals', 'totals_sources'],
-  ...['charge_changes', 'charge_watch'],
+  ...['charge_changes', 'charge_watch', 'refund_proofs', 'refund_sums'],
   ...['counters', 'counter_windows', 'counter_groups', 'counter_changes', 'passes', 'pass_draws'],
   ...['webhook_endpoints', 'webhook_wants', 'webhook_events', 'webhook_deliveries'],
 ];

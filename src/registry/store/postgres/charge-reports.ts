@@ -11,7 +11,7 @@ import type {
   ChargeSearch,
   ListedCharge,
 } from '../../../domain/payment/reports.ts';
-import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
+import { addUp, HOUR_MS, sumOwed, sumRefunds } from '../charge-sums.ts';
 import { readChange, readHistory, readListed } from '../charge-values.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
 import { conditionsOf, readPage, whereOf, type AskReader } from './charge-lists.ts';
@@ -85,13 +85,25 @@ export function createReports(
     summary: async (query) => {
       const { fromMs, toMs, routeId, currency } = query;
       const { rows } = await ask(
-        `SELECT hour, route_id, currency, network, asset, asset_decimals, sum(charges)::int8 AS charges, sum(amount) AS amount
-         FROM ${schema}.charge_sums WHERE hour >= $1 AND hour < $2 AND ($3::text IS NULL OR route_id = $3)
+        `SELECT hour, route_id, currency, network, asset, asset_decimals, sum(charges)::int8 AS charges, sum(amount) AS amount,
+           sum(refunded) AS refunded
+         FROM (
+           SELECT hour, route_id, currency, network, asset, asset_decimals, charges, amount, 0 AS refunded FROM ${schema}.charge_sums
+           UNION ALL
+           SELECT hour, route_id, currency, network, asset, asset_decimals, 0, 0, amount FROM ${schema}.refund_sums
+         ) AS sums WHERE hour >= $1 AND hour < $2 AND ($3::text IS NULL OR route_id = $3)
            AND ($4::text IS NULL OR currency = $4)
          GROUP BY hour, route_id, currency, network, asset, asset_decimals ORDER BY hour`,
         [Math.floor(fromMs / HOUR_MS), Math.ceil(toMs / HOUR_MS), routeId ?? null, currency ?? null],
       );
       return addUp(rows, query);
+    },
+    refunded: async () => {
+      const { rows } = await ask(
+        `SELECT currency, asset_decimals, sum(amount) AS amount FROM ${schema}.refund_sums GROUP BY currency, asset_decimals`,
+        [],
+      );
+      return sumRefunds(rows);
     },
     countByState: async () => {
       const { rows } = await ask(

@@ -27,6 +27,9 @@ export type ChangeKindOfRow = {
   readonly setsAnswer: boolean;
   readonly isSettled: boolean;
   readonly opensPass: boolean;
+  /** Whether it says that money was given back, and whether a transfer proves that. */
+  readonly isRefund: boolean;
+  readonly isProvenRefund: boolean;
   readonly tells: ChargeEventType | null;
   readonly isAudited: boolean;
 };
@@ -235,6 +238,18 @@ function insertSql(schema: string): string {
   SELECT id FROM made`;
 }
 
+/** Condition that the transfer of a refund paid for no charge. A payment whose place is not known may be any of its transaction. */
+function provesNoPayment(schema: string): string {
+  return `NOT EXISTS (SELECT 1 FROM ${schema}.charges AS k WHERE k.settled_transaction = v.refund_transaction
+    AND k.network = c.network AND (k.settled_log_index IS NULL OR k.settled_log_index = v.refund_log_index))`;
+}
+
+/** Condition that the transfer of a payment proves no refund. */
+function provesNoRefund(schema: string): string {
+  return `NOT EXISTS (SELECT 1 FROM ${schema}.refund_proofs AS r WHERE r.network = c.network
+    AND r.transaction_id = v.settled_transaction AND r.log_index = v.settled_log_index)`;
+}
+
 /** Columns of a changed charge that counts and sums are made of. */
 const SUMMED =
   'c.id, c.seq, c.route_id, c.price_currency, c.network, c.asset, c.asset_decimals, c.amount, c.settled_at';
@@ -275,6 +290,12 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
     ...changed.map(typed),
     ...audited.map((name): [string, string] => [name, name === 'audit_at' ? 'int8' : 'text']),
     ...opened.map(([name, column]): [string, string] => [name, typeOf(column)]),
+    ...(kind.isRefund ? [['refund_amount', 'numeric'] as const, ['refund_at', 'int8'] as const] : []),
+    ...(kind.isProvenRefund ? [['refund_transaction', 'text'] as const, ['refund_log_index', 'int8'] as const] : []),
+  ];
+  const refund = [
+    ...(kind.isRefund ? ['refund_amount', 'refund_at'] : []),
+    ...(kind.isProvenRefund ? ['refund_transaction', 'refund_log_index'] : []),
   ];
   const sets = [...(kind.setsCredential ? ['credential'] : []), ...answer, ...changed];
   const parts = [
@@ -292,9 +313,11 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
       }
       ${kind.hasRoom ? `AND ${unsettled(schema, 'v')} < v.room` : ''}
       ${kind.buysPass ? `AND ${passesOf(schema, 'v', '$1')} < ${PASSES_OF_A_PAYER}` : ''}
+      ${kind.isProvenRefund ? `AND ${provesNoPayment(schema)}` : ''}
+      ${changed.includes('settled_log_index') ? `AND ${provesNoRefund(schema)}` : ''}
       AND $4::int8 IS NOT NULL AND $3::int8 IS NOT NULL AND $1::int8 IS NOT NULL
       RETURNING v.n, ${kind.tells === null ? SUMMED : toldColumns('c')}
-        ${[...audited, ...opened.map(([name]) => name)].map((name) => `, v.${name}`).join('')})`,
+        ${[...audited, ...opened.map(([name]) => name), ...refund].map((name) => `, v.${name}`).join('')})`,
   ];
   if (kind.opensPass)
     parts.push(opening(schema, 'passes', 'pass_', PASS_COLUMNS), opening(schema, 'pass_draws', 'draw_', DRAW_COLUMNS));
@@ -314,6 +337,20 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
       parts.push(`over AS (DELETE FROM ${schema}.charges_undelivered WHERE seq IN (SELECT seq FROM done))`);
   } else parts.push('shard AS (SELECT $2::int2)');
   if (kind.tells !== null) parts.push(hooking(schema, kind.tells, 'done'));
+  if (kind.isProvenRefund)
+    parts.push(
+      `proven AS (INSERT INTO ${schema}.refund_proofs (network, transaction_id, log_index, charge_id)
+        SELECT network, refund_transaction, refund_log_index, id FROM done)`,
+    );
+  if (kind.isRefund)
+    parts.push(
+      `refunded AS (INSERT INTO ${schema}.refund_sums AS t
+        (hour, route_id, currency, network, asset, asset_decimals, refunds, amount)
+      SELECT refund_at / 3600000 AS hour, route_id, price_currency, network, asset, asset_decimals, count(*), sum(refund_amount)
+      FROM done GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
+      ON CONFLICT (hour, route_id, currency, network, asset, asset_decimals)
+      DO UPDATE SET refunds = t.refunds + excluded.refunds, amount = t.amount + excluded.amount)`,
+    );
   if (kind.isSettled)
     parts.push(
       `summed AS (INSERT INTO ${schema}.charge_sums AS t

@@ -116,6 +116,7 @@ const FILLED = [
     'totals_sources',
     'audit',
   ],
+  ...['refund_proofs', 'refund_sums'],
   ...['webhook_endpoints', 'webhook_wants', 'webhook_events', 'webhook_deliveries'],
 ] as const;
 
@@ -174,6 +175,8 @@ const TARGETS: Readonly<Record<CopiedTable, Target>> = {
        ORDER BY step, start, route_id, currency COLLATE "C", network COLLATE "C", asset COLLATE "C", asset_decimals`,
     fetched: 1000,
   },
+  refund_proofs: plainly('refund_proofs', 'ORDER BY network, transaction_id, log_index'),
+  refund_sums: plainly('refund_sums', 'ORDER BY hour, route_id, currency, network, asset, asset_decimals'),
   request_totals: plainly('request_totals', 'ORDER BY step, start, route_id'),
   overhead_totals: plainly('overhead_totals', 'ORDER BY step, start, bucket'),
   sale_totals: plainly('sale_totals', 'ORDER BY step, start, kind, subject, detail, scale'),

@@ -13,10 +13,11 @@ import type {
   ChargePage,
   ChargeSearch,
   ListedCharge,
+  RefundedSum,
   Summary,
   SummaryQuery,
 } from '../../../domain/payment/reports.ts';
-import { addUp, HOUR_MS, sumOwed } from '../charge-sums.ts';
+import { addUp, HOUR_MS, sumOwed, sumRefunds } from '../charge-sums.ts';
 import { readChange, readHistory, readListed } from '../charge-values.ts';
 import { conditionsOf, readPage, rememberStatements, whereOf, type StatementPreparer } from './charge-lists.ts';
 import { SELECT_HISTORY, SELECT_LISTED } from './charge-rows.ts';
@@ -30,6 +31,7 @@ export type ChargeReads = {
   readonly search: (search: ChargeSearch, limit: number, now: number) => ListedCharge[];
   readonly alarms: (now: number) => Alarms;
   readonly summary: (query: SummaryQuery) => Summary;
+  readonly refunded: () => readonly RefundedSum[];
   readonly countByState: () => Record<ChargeState, number>;
 };
 
@@ -76,6 +78,7 @@ export function createChargeReads(db: DatabaseSync, newestWalk?: number): Charge
       };
     },
     summary: (query) => summarise(prepare, query),
+    refunded: () => sumRefunds(prepare('SELECT currency, asset_decimals, amount FROM refund_sums').iterate()),
     countByState: () => {
       const counts = new Map(
         prepare('SELECT state, charges FROM charge_counts')
@@ -140,8 +143,10 @@ const LEAST_START = 4;
 function summarise(prepare: StatementPreparer, query: SummaryQuery): Summary {
   const { fromMs, toMs, routeId, currency } = query;
   const rows = prepare(
-    `SELECT hour, route_id, currency, network, asset, asset_decimals, charges, amount FROM charge_sums
-     WHERE hour >= ? AND hour < ? AND (?3 IS NULL OR route_id = ?3) AND (?4 IS NULL OR currency = ?4) ORDER BY hour`,
+    `SELECT hour, route_id, currency, network, asset, asset_decimals, charges, amount, '0' AS refunded FROM charge_sums
+     WHERE hour >= ?1 AND hour < ?2 AND (?3 IS NULL OR route_id = ?3) AND (?4 IS NULL OR currency = ?4)
+     UNION ALL SELECT hour, route_id, currency, network, asset, asset_decimals, 0, '0', amount FROM refund_sums
+     WHERE hour >= ?1 AND hour < ?2 AND (?3 IS NULL OR route_id = ?3) AND (?4 IS NULL OR currency = ?4) ORDER BY hour`,
   ).iterate(Math.floor(fromMs / HOUR_MS), Math.ceil(toMs / HOUR_MS), routeId ?? null, currency ?? null);
   return addUp(rows, query);
 }

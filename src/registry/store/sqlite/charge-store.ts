@@ -127,6 +127,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     search: async (search, limit) => (await reading()).call('search', search, limit, now()),
     alarms: async () => (await reading()).call('alarms', now()),
     summary: async (query) => (await reading()).call('summary', query),
+    refunded: () => writer.call('refunded'),
     // Counts are kept beside the charges and cheap to read; a thread of its own for it would cost memory in every
     // sidecar.
     countByState: () => writer.call('countByState'),

@@ -13,6 +13,8 @@ export type Totals = {
   /** Counts a charge. `before` undefined: the charge is new; `after` undefined: it is gone. */
   readonly moved: (before: ChargeState | undefined, after: ChargeState | undefined, charges?: number) => void;
   readonly settled: (settled: SumFacts) => void;
+  /** Adds money that was given back. */
+  readonly refunded: (refunded: SumFacts) => void;
   readonly write: () => void;
   /** Forgets what was gathered. */
   readonly clear: () => void;
@@ -33,6 +35,11 @@ export function createTotals(db: DatabaseSync): Totals {
     put: db.prepare('INSERT OR REPLACE INTO charge_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
     sums: new Map(),
   };
+  const refunds: SumTable = {
+    read: db.prepare(`SELECT refunds AS charges, amount FROM refund_sums WHERE hour = ? AND ${COLUMNS}`),
+    put: db.prepare('INSERT OR REPLACE INTO refund_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
+    sums: new Map(),
+  };
   const bySteps: SumTable = {
     read: db.prepare(`SELECT charges, amount FROM charge_totals WHERE step = ? AND start = ? AND ${COLUMNS}`),
     put: db.prepare('INSERT OR REPLACE INTO charge_totals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
@@ -42,7 +49,7 @@ export function createTotals(db: DatabaseSync): Totals {
   const count = (state: ChargeState, by: number): void => void counts.set(state, (counts.get(state) ?? 0) + by);
   const clear = (): void => {
     counts.clear();
-    for (const { sums } of [byRouteAndHour, bySteps]) sums.clear();
+    for (const { sums } of [byRouteAndHour, bySteps, refunds]) sums.clear();
   };
 
   return {
@@ -50,16 +57,19 @@ export function createTotals(db: DatabaseSync): Totals {
       if (before !== undefined) count(before, -charges);
       if (after !== undefined) count(after, charges);
     },
-    settled: ({ routeId, currency, network, asset, assetDecimals, settledAt, amount }) => {
+    settled: ({ routeId, currency, network, asset, assetDecimals, at, amount }) => {
       const what = [currency, network, asset, assetDecimals];
-      gather(byRouteAndHour, [stepOf(settledAt, 'hour'), routeId, ...what], amount);
-      for (const step of TOTALS_STEPS) gather(bySteps, [step, stepOf(settledAt, step), ALL_ROUTES, ...what], amount);
-      gather(bySteps, ['day', stepOf(settledAt, 'day'), routeId, currency, '', '', assetDecimals], amount);
+      gather(byRouteAndHour, [stepOf(at, 'hour'), routeId, ...what], amount);
+      for (const step of TOTALS_STEPS) gather(bySteps, [step, stepOf(at, step), ALL_ROUTES, ...what], amount);
+      gather(bySteps, ['day', stepOf(at, 'day'), routeId, currency, '', '', assetDecimals], amount);
     },
+    refunded: ({ routeId, currency, network, asset, assetDecimals, at, amount }) =>
+      gather(refunds, [stepOf(at, 'hour'), routeId, currency, network, asset, assetDecimals], amount),
     write: () => {
       for (const [state, by] of counts) if (by !== 0) sql.count.run(by, state);
       writeSums(byRouteAndHour);
       writeSums(bySteps);
+      writeSums(refunds);
       clear();
     },
     clear,

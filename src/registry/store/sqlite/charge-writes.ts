@@ -19,6 +19,7 @@ import { createPrune, type ChargePruner } from './charge-prune.ts';
 import { createChangeWrites } from './charge-changes.ts';
 import { createTotals } from './charge-totals.ts';
 import { createPassOpener, type PassOpener } from './pass-rows.ts';
+import { createProofs } from './refund-proofs.ts';
 import { createOutbox } from './webhook-outbox.ts';
 import { createWebhookWrites, type WebhookWrites } from './webhook-rows.ts';
 import { createAuditInsert } from './audit-insert.ts';
@@ -80,18 +81,23 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
   const refusalOf = createRoomRule(db, passes);
 
   const totals = createTotals(db);
+  const proofs = createProofs(db);
   const changes = createChangeWrites(db);
   const outbox = createOutbox(db);
   const updating = createUpdates(db);
   const addAudit = createAuditInsert(db);
   const update = (change: RowChange, kept?: KeptAnswer): UpdateRefusal | undefined => {
-    const { id, version, leaseUntil, room, before, after, columns, values, credential, settled } = change;
+    const { id, version, leaseUntil, room, before, after, columns, values, credential, settled, refunded } = change;
     const lease = leaseUntil === null ? [] : [leaseUntil];
     const refused = room === null ? undefined : refusalOf(room);
     if (refused !== undefined) {
       const charge = find({ id });
       const same = charge?.version === version && (leaseUntil === null || charge.charge.leaseUntil === leaseUntil);
       return same ? { kind: refused } : { kind: 'stale', charge };
+    }
+    if (change.proof !== null && proofs.isUsed(change.proof, settled === null ? 'refund' : 'payment')) {
+      const charge = find({ id });
+      return charge?.version === version ? { kind: 'proof_used' } : { kind: 'stale', charge };
     }
     let written: boolean;
     try {
@@ -116,6 +122,8 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     outbox.charge(id, change.tells);
     if (settled !== null) totals.settled(settled);
     if (change.opens !== null) passes.open(change.opens);
+    if (refunded !== null) totals.refunded(refunded);
+    if (change.proof !== null && settled === null) proofs.use(change.proof, id);
     if (change.audit !== null) addAudit(change.audit);
     return undefined;
   };

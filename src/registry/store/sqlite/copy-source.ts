@@ -94,6 +94,8 @@ const FROM: Readonly<Record<CopiedTable, string>> = {
   charge_counts: 'charge_counts ORDER BY state',
   charge_sums: 'charge_sums ORDER BY hour, route_id, currency, network, asset, asset_decimals',
   charge_totals: 'charge_totals ORDER BY step, start, route_id, currency, network, asset, asset_decimals',
+  refund_proofs: 'refund_proofs ORDER BY network, transaction_id, log_index',
+  refund_sums: 'refund_sums ORDER BY hour, route_id, currency, network, asset, asset_decimals',
   request_totals: 'request_totals ORDER BY step, start, route_id',
   overhead_totals: 'overhead_totals ORDER BY step, start, bucket',
   sale_totals: 'sale_totals ORDER BY step, start, kind, subject, detail, scale',
