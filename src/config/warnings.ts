@@ -81,6 +81,11 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
       warnings.push(
         `the plan ${plan.id} asks the API who a customer is, which a decision listener cannot: its routes are answered 503 plan_unanswerable there`,
       );
+    for (const pass of plan.passes)
+      if (Number(pass.amount) > 1)
+        warnings.push(
+          `the pass ${pass.id} of the plan ${plan.id} costs ${pass.amount}: public clients refuse more than 1 unless they are told to pay it`,
+        );
     if (proxy !== undefined && plan.free?.by === 'address' && proxy.trustedProxies.length === 0)
       warnings.push(
         `the plan ${plan.id} counts free requests by address, and proxy.trusted_proxies names nobody: behind a proxy or load balancer all clients are one address`,

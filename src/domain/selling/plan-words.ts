@@ -3,6 +3,7 @@ import type { PlannedSale } from '../decide.ts';
 import { formatPrice } from '../payment/money.ts';
 import { highestPriceOf } from './highest-price.ts';
 import { isObserving, type SalesPlan } from './plan.ts';
+import type { PassTerms } from './pass.ts';
 import { inputsOf, nameInput } from './price.ts';
 
 /** Says what decides about a request, in the order in which it is asked. */
@@ -22,14 +23,28 @@ export function describePlan(plan: SalesPlan, nowMs: number): string {
 
 /** Says what a plan gives away, in the order in which it is asked. */
 function waysOf(plan: SalesPlan, nowMs: number): readonly string[] {
-  const { observe, customers, free } = plan;
+  const { observe, customers, free, passes } = plan;
   const ways: string[] = [];
   if (observe !== undefined && isObserving(plan, nowMs))
     ways.push(`free for everybody until ${new Date(observe.untilMs).toISOString()}, a dry run`);
   if (customers.length > 0) ways.push(`free for customers of ${customers.join(', ')}`);
+  if (passes.length > 0) ways.push(`free with a pass (${passes.map(describePass).join(', ')})`);
   if (free !== undefined)
     ways.push(
       `${free.requests} free ${free.requests === 1 ? 'request' : 'requests'} a ${free.window} for each ${free.by}, if no payment is presented`,
     );
   return ways;
+}
+
+function describePass(pass: PassTerms): string {
+  switch (pass.kind) {
+    case 'seconds':
+      return `${pass.id}: ${pass.amount} for ${pass.seconds} seconds`;
+    case 'uses':
+      return `${pass.id}: ${pass.amount} for ${pass.uses} uses`;
+    case 'credit':
+      return `${pass.id}: ${pass.amount} for a credit of ${pass.credit}`;
+    default:
+      return pass satisfies never;
+  }
 }
