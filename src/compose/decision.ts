@@ -46,6 +46,7 @@ type DecisionsDeps = {
   readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision' | 'read'>;
   /** Sells routes with a plan. */
   readonly sellFor: SellFor;
+  readonly drawsPasses: boolean;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;

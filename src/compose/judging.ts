@@ -47,6 +47,8 @@ export type Judging = {
 type JudgingDeps = {
   readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision' | 'read'>;
   readonly sellFor: SellFor;
+  /** Whether uses of passes can be written down here; else only passes by seconds are sold. */
+  readonly drawsPasses: boolean;
   readonly clock: Clock;
   readonly random: Random;
 };
@@ -87,8 +89,9 @@ export function assembleJudging(config: Config, options: JudgingOptions, deps: J
   });
   const receivers = receiversById(config);
   const settleOf = paths.plans && settleBy(plans);
-  const offer = createOffers(receivers, settleOf, offerPasses(plans));
-  const offerAt = createPricedOffers(receivers, settleOf, offerPasses(plans));
+  const complete = offerPasses(plans, deps.drawsPasses);
+  const offer = createOffers(receivers, settleOf, complete);
+  const offerAt = createPricedOffers(receivers, settleOf, complete);
   const rules: Judging['rules'] = {
     policy: { undeclaredMethods, preflight: front.preflight, v1: config.x402.v1 },
     caller: createCallerReader(front.customerHeader),
@@ -109,10 +112,13 @@ export function assembleJudging(config: Config, options: JudgingOptions, deps: J
 }
 
 /** Adds the passes of its plan to the offer of a route. */
-function offerPasses(plans: Plans): (offer: Offer) => Offer {
+function offerPasses(plans: Plans, drawsPasses: boolean): (offer: Offer) => Offer {
   return (offer) => {
     const plan = findPlan(offer.route, plans);
-    return plan === undefined || 'code' in plan ? offer : withPasses(offer, plan);
+    if (plan === undefined || 'code' in plan) return offer;
+    // What could not be drawn on is not sold.
+    const passes = drawsPasses ? plan.passes : plan.passes.filter(({ kind }) => kind === 'seconds');
+    return withPasses(offer, { ...plan, passes });
   };
 }
 

@@ -46,6 +46,7 @@ type ProxyDeps = {
   readonly payFor: ((config: Config) => (answers: OwnResponses) => PaymentHandler) | undefined;
   /** Makes what sells by plans under a configuration. */
   readonly sellFor: SellFor;
+  readonly drawsPasses: boolean;
   /** Rails write ways to pay in a 402, and say in which order. */
   readonly rails: Pick<Rails, 'requirement' | 'isCallable' | 'revision' | 'read'>;
   /** Publication of what is sold. */

@@ -105,7 +105,8 @@ export async function serveFront(
   closers.addFirst(async () => stopWatching());
   const payFor = payments && tracePaying(payments.payFor, tracing);
   const { config } = settings;
-  const common = { current, telemetry, rails, sellFor, log, clock, random };
+  const drawsPasses = passes !== undefined;
+  const common = { current, telemetry, rails, sellFor, drawsPasses, log, clock, random };
   const proxy =
     config.proxy && startProxy(config, config.proxy, listed, { ...common, tracing, payFor, published, aroundPage });
   // The module is loaded only in a process that needs it.
