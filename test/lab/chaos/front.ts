@@ -20,8 +20,9 @@ type Call = { readonly method: string; readonly path: string; readonly headers: 
 const TRIES = 4;
 const PAUSE_MS = 250;
 const FIRST_SERVER_ERROR = 500;
+const RECEIPTS = ['payment-response', 'x-payment-response'];
 /** Headers of an answer that go on to the client. */
-const PASSED = ['content-type', 'retry-after', 'payment-required', 'payment-response', 'tollgate-reason', 'x-run'];
+const PASSED = ['content-type', 'retry-after', 'payment-required', ...RECEIPTS, 'tollgate-reason', 'x-run'];
 
 export async function startFront({ decision, api, journal }: FrontOptions): Promise<Front> {
   const tollgate = `http://127.0.0.1:${decision}`;
@@ -54,7 +55,7 @@ export async function startFront({ decision, api, journal }: FrontOptions): Prom
     const sent = { method, path: target, headers: { ...charge, 'content-length': String(body.length) } };
     const answer = await ask(api, sent, body, gone.signal).catch(() => undefined);
     if (answer !== undefined && answer.status < FIRST_SERVER_ERROR)
-      return pass(res, { ...answer, headers: { ...answer.headers, ...given(decided.headers, ['payment-response']) } });
+      return pass(res, { ...answer, headers: { ...answer.headers, ...given(decided.headers, RECEIPTS) } });
     // Whoever left gets no report: nothing is known of the answer.
     if (gone.signal.aborted) return;
     const report = { method: 'GET', path: '/failed', headers: { ...question, ...charge } };
