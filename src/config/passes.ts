@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { comparePrices, parsePrice, toAtomic } from '../domain/payment/money.ts';
 import { PASS_SCOPES, type PassMeasure, type PassTerms } from '../domain/selling/pass.ts';
-import { choice, count, duration, flag, identifier } from './fields.ts';
+import { choice, count, described, duration, flag, identifier } from './fields.ts';
 import { key, section } from './keys.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
 import { amountText } from './route-keys.ts';
@@ -15,9 +15,11 @@ const MOST_VALID_MS = 800 * DAY_MS;
 const USUAL_VALID_MS = 365 * DAY_MS;
 const MEASURES = ['seconds', 'uses', 'credit'];
 
+const price = described(amountText.clone(), 'a decimal in quotes, such as "0.10"');
+
 const pass = section({
   id: key('id', identifier('a name of this pass'), 'The name of the pass, in 402 answers, metrics and lists.'),
-  amount: key('amount', amountText, 'The price of the pass, in the currency of the route that it is bought on.'),
+  amount: key('amount', price, 'The price of the pass, in the currency of the route that it is bought on.'),
   seconds: key(
     'seconds',
     count(1, MOST_VALID_MS / 1000).optional(),
@@ -30,7 +32,7 @@ const pass = section({
   ),
   credit: key(
     'credit',
-    amountText.optional(),
+    price.optional(),
     'A pass by credit: requests of its scope take their price from it, the one that buys it included.',
   ),
   valid: key(
