@@ -5,13 +5,14 @@ import type { Config, ProxyConfig } from '../config/config.ts';
 import type { Rules } from '../domain/decide.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
 import { createOffers, type Offer } from '../domain/payment/offer.ts';
-import { createPricedOffers } from '../domain/payment/priced-offers.ts';
+import { createPricedOffers, type OfferAt } from '../domain/payment/priced-offers.ts';
 import { withPasses } from '../domain/payment/pass-offers.ts';
 import { createPaymentRequired } from '../domain/payment/payment-required.ts';
 import { createQuotes } from '../domain/payment/quote.ts';
 import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import type { TargetOptions } from '../domain/routing/target.ts';
 import type { PathOptions } from '../domain/routing/snapshot.ts';
+import { highestPriceOf } from '../domain/selling/highest-price.ts';
 import { createSignInNonces } from '../domain/selling/sign-in.ts';
 import { findPlan, settleBy, type Plans } from '../domain/selling/plan.ts';
 import { inputsOf } from '../domain/selling/price.ts';
@@ -31,6 +32,7 @@ import { createListener, type Listener } from '../host/server.ts';
 import { signInSite } from './passes.ts';
 import { matchRules, pathOptions, receiversById } from './part.ts';
 import type { SellFor } from './selling.ts';
+import type { Trial } from '../registry/trying/trial.ts';
 import { createTrial, type OwnTrial } from './trial.ts';
 
 /** Objects by which the handler of a listener judges. */
@@ -107,7 +109,19 @@ export function assembleJudging(config: Config, options: JudgingOptions, deps: J
     }),
     placeOf: createClientSemaphores(front.limits.inFlightPerClient, trusts),
     admission: createAdmission(front.limits, trusts, clock.monotonic),
-    trial: createTrial({ paywall, offer, now: clock.now }),
+    trial: createTrial({ paywall, offer: highestOfferBy(plans, offer, offerAt), now: clock.now }),
+  };
+}
+
+/**
+ * Offers a route at the highest price of its plan. The 402 of a trial can be paid, and binds no price inputs: at a lower
+ * price it would pay for any request of the route.
+ */
+function highestOfferBy(plans: Plans, own: Trial['offer'], offerAt: OfferAt): Trial['offer'] {
+  return (route) => {
+    const plan = findPlan(route, plans);
+    if (plan === undefined || 'code' in plan || plan.price === undefined) return own(route);
+    return offerAt(route, { price: highestPriceOf(route, plan) });
   };
 }
 

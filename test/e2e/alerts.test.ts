@@ -3,6 +3,7 @@
 // alert on a series that a shape does not export would stay silent there for ever. The queries of the dashboard are asked
 // too: of what all shapes together export, and where it is installed of a Prometheus that scrapes them.
 import { writeFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startChain, USDC, type Chain } from '../support/chain/chain.ts';
 import { startFacilitator } from '../support/chain/facilitator.ts';
@@ -63,7 +64,9 @@ const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
   TollgateDecisionsRefused: PROXY,
   TollgateDecisionsUndelivered: PROXY,
   TollgatePlanObservesLong: PROXY,
+  TollgateAskLetsAllPass: PROXY,
   TollgateCustomersUnavailable: PROXY,
+  TollgatePriceUnavailable: PROXY,
   TollgateRevenueStopped: PROXY,
   TollgateConfigReloadFailed: EVERY,
   TollgateWorkerEnded: WORKERS,
@@ -80,6 +83,8 @@ const OBSERVED = `{ id: watched, observe: { until: "${new Date(Date.now() + 86_4
 /** Customers whose keys nobody serves. */
 const STAFF =
   '{ id: staff, header: Authorization, jwt: { issuer: "https://id.example.com", audience: api, jwks_url: "http://127.0.0.1:9/jwks" } }';
+/** Customers whom the API knows itself. */
+const MINE = '{ id: mine, header: Authorization, ask: { statuses: [401] } }';
 const MADE_UP_TOKEN = [{ alg: 'RS256', kid: 'a' }, { sub: 'a', exp: 4_102_444_800 }, 'signature']
   .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
   .join('.');
@@ -104,14 +109,17 @@ async function start(name: string, lines: readonly string[], listeners: readonly
 }
 
 async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
+  const service = `{ url: "${upstream.url}/price", min: "0.01", max: "1.00", timeout: 3s, cache: 30s, inputs: [query.n], when_away: refuse }`;
+  const priced = `{ id: priced, price: { service: ${service} } }`;
   const pays = [
     `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url} }`,
     'decision: { listen: 127.0.0.1:0, dialect: nginx }',
-    `selling: { plans: [${OBSERVED}, { id: staffed, customers: [staff] }], customers: [${STAFF}] }`,
+    `selling: { plans: [${OBSERVED}, { id: staffed, customers: [staff] }, { id: asked, customers: [mine] }, ${priced}], customers: [${STAFF}, ${MINE}] }`,
     `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [{ url: ${facilitator.url}, timeouts: { verify: 3s, settle: 3s } }], rpc_url: ${chain.rpcUrl} }]`,
   ];
   const staffed = '{ route_pattern: "/staff", method: GET, amount: "0.01", plan_id: staffed }';
-  const routes = `routes: [{ route_pattern: "/paid/*", method: "*", amount: "0.01" }, ${staffed}]`;
+  const sold = ['asked', 'priced'].map((id) => staffed.replace('/staff', `/${id}`).replace('staffed', id));
+  const routes = `routes: [{ route_pattern: "/paid/*", method: "*", amount: "0.01" }, ${[staffed, ...sold].join(', ')}]`;
   const store = `store: "sqlite:${files.folder}/NAME/tollgate.db", jwt: { secret: ${SECRET} }`;
   const keys = `api_keys: [{ name: a, key: ${KEY}, scopes: [sdk, ledger] }]`;
   const listens = `registry: { listen: 127.0.0.1:0, ${store}, ${keys} }`;
@@ -171,6 +179,8 @@ async function live({ tollgate }: Started): Promise<void> {
   expect(await ask('/paid/here', await sign('/paid/here'))).toBe(503);
   facilitator.clearFaults();
   expect(await ask('/staff', { headers: { authorization: `Bearer ${MADE_UP_TOKEN}` } })).toBe(503);
+  expect(await ask('/asked', { headers: { authorization: 'Bearer a-session-of-the-api' } })).toBe(200);
+  expect([await ask('/priced?n=1'), await ask('/priced?n=2')]).toEqual([402, 503]);
 }
 
 function reload({ tollgate, file }: Started, text: string): void {
@@ -191,11 +201,15 @@ beforeAll(async () => {
   facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
   closers.push(facilitator.close);
   upstream = await startUpstream((req, res) => {
-    req.resume();
     if (req.url === '/breaks') {
       req.socket.destroy();
       return;
     }
+    if (req.url === '/price') {
+      void text(req).then((asked) => res.end(asked.includes('"n":"1"') ? '{"amount":"0.10"}' : 'nonsense'));
+      return;
+    }
+    req.resume();
     res.statusCode = req.url?.endsWith('/fails') === true ? 500 : 200;
     res.end('here');
   });
@@ -244,6 +258,8 @@ function matches({ labels }: Series, { label, operator, value }: Matcher): boole
   switch (operator) {
     case '=':
       return own === value;
+    case '!=':
+      return own !== value;
     case '=~':
       return new RegExp(`^(?:${value})$`).test(own);
     default:

@@ -35,6 +35,14 @@ test.each([
   expect(await tried(path)).toContain(words);
 });
 
+test.each([
+  ['/gen?size=small', '0.60'],
+  ['/asks?n=1', '3'],
+])('attack: the 402 that a trial of %s shows is no cheap quote for a dear request', async (path, highest) => {
+  const { body } = await kit.dashboard('GET', `/v1/billing/try?method=GET&path=${encodeURIComponent(path)}`);
+  expect(body).toContain(`\\"amount\\":\\"${highest}`);
+});
+
 test('behaviour: the document of what is sold tells from what to what a price goes', async () => {
   await expect.poll(async () => (await kit.ask('/openapi.json')).status).toBe(200);
   const document = JSON.parse((await kit.ask('/openapi.json')).body) as {
