@@ -28,6 +28,7 @@ const TROUBLE: Readonly<Record<string, (series: Series) => string | undefined>> 
   TollgateDrainingLong: () => '1x120',
   TollgateOverheadHigh: slow,
   TollgateNearItsLimit: () => '9000x120',
+  TollgatePriceUnavailable: ({ labels }) => (labels['result'] === 'priced' ? '7x120' : RISING),
   TollgatePlanObservesLong: () => '4000000000x800',
 };
 

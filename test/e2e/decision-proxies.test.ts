@@ -29,7 +29,7 @@ const FOR_CLIENT = [
   'tollgate-pass',
   'tollgate-pass-left',
 ];
-const FOR_PROXY = ['tollgate-decision', 'tollgate-target'];
+const FOR_PROXY = new Set(['tollgate-decision', 'tollgate-target']);
 const CACHES = ['cache-control', 'cdn-cache-control', 'surrogate-control'];
 let paid: PaidTollgate;
 /** Paths under which the API dies. */
@@ -249,7 +249,7 @@ describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
       for (const [name, value] of said) {
         told.add(name);
         const got = FOR_CLIENT.includes(name) ? answer.headers.get(name) : arrived[name];
-        if (!FOR_PROXY.includes(name)) expect([name, got]).toEqual([name, value]);
+        if (!FOR_PROXY.has(name)) expect([name, got]).toEqual([name, value]);
       }
       for (const name of Object.keys(arrived).filter((each) => each.startsWith('tollgate')))
         expect([...said.keys()]).toContain(name);

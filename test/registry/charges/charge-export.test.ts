@@ -48,6 +48,13 @@ function parse(text: string): string[][] {
   return rows;
 }
 
+/** A value of a charge's JSON as a cell has it. */
+const cellOf = (value: unknown): string => {
+  if (value === null) return '';
+  if (Array.isArray(value)) return value.join(' ');
+  return typeof value === 'string' ? value : JSON.stringify(value);
+};
+
 test('behaviour: an export has all charges of the time, newest first, with the names and values of their JSON', async () => {
   const reply = await kit.dashboard('GET', CSV + TIMES);
   expect([reply.status, reply.headers['content-type'], reply.headers['content-disposition']]).toEqual([
@@ -60,7 +67,7 @@ test('behaviour: an export has all charges of the time, newest first, with the n
   const [first]: ChargeView[] = list.data;
   expect(names).toEqual(Object.keys(first ?? {}));
   expect(Object.fromEntries(names.map((name, index) => [name, rows[0]?.[index]]))).toEqual(
-    Object.fromEntries(Object.entries(first ?? {}).map(([name, value]) => [name, value === null ? '' : String(value)])),
+    Object.fromEntries(Object.entries(first ?? {}).map(([name, value]) => [name, cellOf(value)])),
   );
   expect(rows.map((row) => row[0])).toEqual((await kit.ledger.list({ limit: COUNT })).charges.map(({ id }) => id));
 });
