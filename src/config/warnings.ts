@@ -4,6 +4,7 @@ import path from 'node:path';
 import { RUNNING_FILE } from './data-folder.ts';
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { formatListen, isLoopback, isNearby } from './addresses.ts';
+import { workerStore } from '../domain/store-settings.ts';
 import type { Networks } from '../domain/payment/network.ts';
 import type { ReceiverWay } from '../domain/payment/offer.ts';
 import { readAgain } from './receivers.ts';
@@ -149,7 +150,7 @@ function assertionWarnings({ assertion, proxy, decision, selling }: LoadedConfig
 /** Warns of passes that only a process with the ledger's store at hand can draw on. */
 function drawWarnings({ front, selling, registry, charges, workers }: LoadedConfig): string[] {
   const store = registry?.store ?? charges.store;
-  const isAtHand = store !== undefined && (store.kind === 'postgres' || workers === 1);
+  const isAtHand = store !== undefined && (workers === 1 || workerStore(store) !== undefined);
   if (front === undefined || isAtHand) return [];
   return [...selling.plans.byId.values()].flatMap(({ id, passes }) => {
     const drawn = passes.filter(({ kind }) => kind !== 'seconds');

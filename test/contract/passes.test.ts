@@ -313,6 +313,28 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       expect(await numbers(pass)).toEqual([1n, 3n, 1n, 0n]);
     });
 
+    test(`behaviour: ${name} revokes a pass with the refund that gives the last of its money back`, async () => {
+      const buying = claim(uses(5));
+      await buying.claimed;
+      await settle(buying);
+      const chargeId = buying.wanted.id;
+      const passId = chargeId.replace('chg_', 'pass_');
+      const { charge } = await ledger.advance(chargeId, { kind: 'delivered', partial: false }, { owner: buying.owner });
+      const cause = { actor: 'root', via: 'command_line', requestId: null } as const;
+      const refund = (amount: bigint) => {
+        const transfer = { transaction: sha256(`refund ${++made}`), logIndex: 1, amount, reason: '' };
+        return ledger.advance(chargeId, { kind: 'refunded', note: '', transfer }, { owner: 'operator-1', cause });
+      };
+      const whole = charge?.amount ?? 0n;
+      expect((await refund(1n)).kind).toBe('ok');
+      expect((await stateOf(passId))?.book.revokedAt).toBeNull();
+      expect((await refund(whole - 1n)).kind).toBe('ok');
+      expect((await stateOf(passId))?.book.revokedAt).toEqual(expect.any(Number));
+      const pass = await stateOf(passId);
+      if (pass === undefined) throw new Error('the pass is gone');
+      expect(await change(reserve(pass))).toEqual({ kind: 'revoked' });
+    });
+
     test(`behaviour: ${name} draws nothing of a pass that was revoked or is over, and what was left has lapsed`, async () => {
       const pass = await buy(uses(5));
       const before = Date.now() - 1;

@@ -11,7 +11,7 @@ import {
 } from '../../src/domain/selling/pass-book.ts';
 import { openPass } from '../../src/domain/selling/pass-opening.ts';
 import type { ListedPass, PassStore } from '../../src/domain/selling/pass-store.ts';
-import type { SoldPass } from '../../src/domain/selling/pass.ts';
+import { passIdOf, type SoldPass } from '../../src/domain/selling/pass.ts';
 
 export type MemoryPasses = PassStore & {
   /** Opens the pass of a charge that is settled for the first time. */
@@ -50,6 +50,9 @@ export function createMemoryPasses(now: () => number, run = 'memory'): MemoryPas
     books: () => [...books.values()],
     draws: () => [...draws.values()],
     opened: (before, after) => {
+      const sold = books.get(passIdOf(after.id));
+      if (sold !== undefined && before.refundedAt === null && after.refundedAt !== null)
+        books.set(sold.id, { ...sold, revokedAt: sold.revokedAt ?? after.refundedAt });
       if (before.settledAt !== null || after.settledAt === null) return;
       const opened = openPass(after);
       if (opened === undefined) return;

@@ -246,6 +246,8 @@ export type RowChange = {
   readonly settled: SumFacts | null;
   /** Pass that was sold with it. */
   readonly opens: PassOpening | null;
+  /** When the pass that it sold is revoked with this change, because all its money was given back. */
+  readonly revokesPassAt: number | null;
   /** Transfer that proves this change, and proves nothing else from now on. */
   readonly proof: TransferPlace | null;
   /** Money whose way back is recorded with this change. */
@@ -300,6 +302,7 @@ export function toRowChange(change: Change, now: number): RowChange {
     proof: refund === undefined ? paymentProofOf(before, after) : refund.proof,
     refunded: refund !== undefined && refund.amount > 0n ? sumFacts(after, now, refund.amount) : null,
     opens: after.pass === null ? null : openingOf(before, after),
+    revokesPassAt: after.pass !== null && before.refundedAt === null ? after.refundedAt : null,
     tells: refund?.isNew === true ? 'charge.refunded' : eventOf(before, after),
     audit: entry === undefined ? null : auditValues(entry),
   };

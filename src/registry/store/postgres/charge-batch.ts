@@ -176,6 +176,7 @@ function kindOf(change: RowChange, kept: KeptAnswer | undefined): ChangeKindOfRo
     setsAnswer: kept !== undefined || change.dropsAnswer,
     isSettled: change.settled !== null,
     opensPass: change.opens !== null,
+    revokesPass: change.revokesPassAt !== null,
     isRefund: change.refunded !== null,
     isProvenRefund: change.settled === null && change.proof !== null,
     tells: change.tells,

@@ -27,6 +27,7 @@ export type ChangeKindOfRow = {
   readonly setsAnswer: boolean;
   readonly isSettled: boolean;
   readonly opensPass: boolean;
+  readonly revokesPass: boolean;
   /** Whether it says that money was given back, and whether a transfer proves that. */
   readonly isRefund: boolean;
   readonly isProvenRefund: boolean;
@@ -321,6 +322,12 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
   ];
   if (kind.opensPass)
     parts.push(opening(schema, 'passes', 'pass_', PASS_COLUMNS), opening(schema, 'pass_draws', 'draw_', DRAW_COLUMNS));
+  // Nothing is older than its refund: the time of the change is that of the refund.
+  if (kind.revokesPass)
+    parts.push(
+      `revoked AS (UPDATE ${schema}.passes AS p SET revoked_at = $1::int8 FROM done
+        WHERE p.id = 'pass_' || substr(done.id, 5) AND p.revoked_at IS NULL)`,
+    );
   if (kind.isAudited)
     parts.push(
       `noted AS (INSERT INTO ${schema}.audit (${AUDIT_COLUMNS.join(', ')}) SELECT ${audited.join(', ')} FROM done)`,

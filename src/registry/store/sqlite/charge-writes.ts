@@ -122,6 +122,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     outbox.charge(id, change.tells);
     if (settled !== null) totals.settled(settled);
     if (change.opens !== null) passes.open(change.opens);
+    if (change.revokesPassAt !== null) passes.revoke(id, change.revokesPassAt);
     if (refunded !== null) totals.refunded(refunded);
     if (change.proof !== null && settled === null) proofs.use(change.proof, id);
     if (change.audit !== null) addAudit(change.audit);

@@ -1,5 +1,6 @@
 // Passes and draws on them on SQLite. The ledger's thread holds a transaction around each batch of calls, so that what is read
 // here is what is written: the pure rules decide, and the rows keep it.
+import { passIdOf } from '../../../domain/selling/pass.ts';
 import type { DatabaseSync } from 'node:sqlite';
 import { changeFromText, type DrawChangeText } from '../../../domain/selling/draw-text.ts';
 import {
@@ -137,6 +138,8 @@ function createDrawRows(db: DatabaseSync): DrawRows {
 /** Opens passes in the transaction that settles their charges, and says whether a payer may buy one more. */
 export type PassOpener = {
   readonly open: (opening: PassOpening) => void;
+  /** Revokes the pass that a charge sold. */
+  readonly revoke: (chargeId: string, now: number) => void;
   /** `charge`: of the one that buys, which does not count itself. */
   readonly isFull: (
     buyer: { readonly payer: string; readonly plan: string; readonly charge: string },
@@ -152,6 +155,7 @@ export function createPassOpener(db: DatabaseSync): PassOpener {
     draw: db.prepare(
       `INSERT INTO pass_draws (${DRAW_COLUMNS.join(', ')}) VALUES (${places(DRAW_COLUMNS)}) ON CONFLICT DO NOTHING`,
     ),
+    revoke: db.prepare('UPDATE passes SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL'),
     live: db.prepare(`SELECT count(*) AS passes FROM passes WHERE payer = ? AND plan = ? AND ${LIVE}`),
     // A purchase that is not settled may still open one.
     pending: db.prepare(
@@ -169,6 +173,7 @@ export function createPassOpener(db: DatabaseSync): PassOpener {
       if (first !== null) sql.draw.run(...first);
       all += 1;
     },
+    revoke: (chargeId, now) => void sql.revoke.run(now, passIdOf(chargeId)),
     isFull: ({ payer, plan, charge }, now) => {
       if (now - countedAt > COUNTED_MS || now < countedAt) {
         all = integer(sql.all.get(now) ?? {}, 'passes');

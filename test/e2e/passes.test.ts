@@ -1,0 +1,80 @@
+// Passes as a buyer has them: bought by the public x402 client as it is, with one transfer on a real chain, and used until nothing
+// is left, whatever dies meanwhile.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { keepSecret } from '../support/canaries.ts';
+import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
+
+const PLANS = `selling:
+  plans:
+    - { id: default, single: false, passes: [{ id: five, amount: "0.50", uses: 5 }] }
+    - { id: other, single: false, passes: [{ id: day, amount: "0.90", seconds: 86400 }] }`;
+
+describe('passes, bought by an unmodified client', () => {
+  let paid: PaidTollgate;
+  let token = '';
+  let served = 0;
+  let fails = false;
+
+  beforeAll(async () => {
+    paid = await startPaidTollgate({
+      handle: (_request, response) => {
+        served += 1;
+        response.statusCode = fails ? 500 : 200;
+        response.end('answered');
+      },
+      routes: ['GET /report 0.10', 'GET /more 0.10'],
+      more: PLANS,
+    });
+  });
+  afterAll(async () => paid?.stop());
+
+  const use = (target = '/report', pass = token): Promise<Response> =>
+    fetch(paid.url(target), { headers: { 'tollgate-pass': pass } });
+  const left = (response: Response): string | null => response.headers.get('tollgate-pass-left');
+
+  test('behaviour: one transfer buys five uses, the first of them with the answer that it was bought with', async () => {
+    const response = await paid.payer.fetch(paid.url('/report'));
+    expect([response.status, await response.text(), left(response)]).toEqual([200, 'answered', '4']);
+    token = response.headers.get('tollgate-pass') ?? '';
+    keepSecret('a token of a pass', token);
+    expect(token).toMatch(/^pass_[\w-]{1,155}$/);
+    expect(await paid.earned()).toBe(500_000n);
+  });
+
+  test('behaviour: a use costs nothing more, on any route of the plan; an answer that is not charged is no use', async () => {
+    const second = await use('/more');
+    expect([second.status, left(second)]).toEqual([200, '3']);
+    fails = true;
+    const failed = await use();
+    fails = false;
+    expect([failed.status, left(failed)]).toEqual([500, '3']);
+    expect(await paid.earned()).toBe(500_000n);
+  });
+
+  test('behaviour: a process that is killed has what is left when it starts again', async () => {
+    await paid.restart();
+    const third = await use();
+    expect([third.status, left(third)]).toEqual([200, '2']);
+  });
+
+  test('attack: twenty requests at once have the two uses that are left, and no more', async () => {
+    const before = served;
+    const all = await Promise.all(Array.from({ length: 20 }, () => use()));
+    const statuses = all.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+    expect(statuses.filter((status) => ![200, 402, 409].includes(status))).toEqual([]);
+    expect(served - before).toBe(2);
+    await until('the pass is used up', async () => (await use()).headers.get('tollgate-reason') === 'pass_used_up');
+    expect(await paid.earned()).toBe(500_000n);
+    const [charge] = await paid.charges();
+    expect(charge).toMatchObject({ status: 'delivered', amount_atomic: '500000' });
+  });
+
+  test('refuses: a token that is changed or cut', async () => {
+    const changed = `${token.slice(0, -4)}${token.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`;
+    for (const pass of [changed, token.slice(0, -10)]) {
+      const response = await use('/report', pass);
+      expect([response.status, response.headers.get('tollgate-reason')]).toEqual([402, 'pass_unknown']);
+    }
+  });
+});
