@@ -25,6 +25,9 @@ const ANY_PORT = ['--listen', '--registry-listen', '--admin-listen'].map((flag) 
 /** Exit codes other than 0 that an example may end with here, and why. */
 const OTHER_ENDS: Readonly<Record<string, { code: number; because: string }>> = {
   'tollgate check --online': { code: 69, because: 'nothing leaves this machine, so no facilitator answers' },
+  'tollgate charges refund chg_AaBbCcDdEeFf --tx 0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060': {
+    ...{ code: 69, because: 'nothing leaves this machine, so no node shows the transfer' },
+  },
 };
 /** Commands that run until they are told to stop, and the line that says that they are there. */
 const RUNNING: Readonly<Record<string, (line: { msg: string; listener?: unknown }) => boolean>> = {

@@ -157,7 +157,7 @@ test('behaviour: check says in a line for each plan what decides, why where a re
   const { stdout } = await run('check', '-c', file);
   expect(stdout).toContain('  plan own: free for customers of mine, then a payment of the price of its route\n');
   expect(stdout).toContain(
-    '  plan plain: 1 free requests a day for each address, if no payment is presented, then a payment of the price of its route\n',
+    '  plan plain: 1 free request a day for each address, if no payment is presented, then a payment of the price of its route\n',
   );
   // A command that makes the store, so that there is something to look in.
   await run('keys', 'create', '--name', 'app', '--scope', 'sdk', '-c', file);
