@@ -4,7 +4,7 @@ export const KINDS = [
   ...['route.created', 'route.updated', 'route.deleted', 'api_key.created', 'api_key.revoked'],
   ...['session.created', 'session.refused', 'session.ended', 'receiver.checked'],
   ...['webhook.tested', 'webhook.enabled', 'webhook.disabled', 'webhook.retried'],
-  ...['charge.settled', 'charge.failed', 'charge.refunded', 'config.taken', 'config.refused'],
+  ...['charge.settled', 'charge.failed', 'charge.refunded', 'pass.revoked', 'config.taken', 'config.refused'],
 ] as const;
 
 export const WAYS: Readonly<Record<string, string>> = {
@@ -26,6 +26,8 @@ export function wayText(via: string): string {
 export function placeOf(kind: string, subject: string): string | undefined {
   if (kind.startsWith('route.')) return `/desk/routes/${encodeURIComponent(subject)}`;
   if (kind.startsWith('charge.')) return `/desk/charges/${encodeURIComponent(subject)}`;
+  // A pass has the id of the charge that sold it.
+  if (kind.startsWith('pass.')) return `/desk/charges/${encodeURIComponent(subject.replace(/^pass_/, 'chg_'))}`;
   if (kind.startsWith('api_key.')) return '/desk/keys';
   return kind.startsWith('receiver.') ? '/desk/receivers' : undefined;
 }
