@@ -16,7 +16,8 @@ import type {
   Sum,
 } from '../../src/domain/payment/reports.ts';
 import { refundedAmount } from '../../src/domain/payment/refund.ts';
-import { paymentProofOf, refundChangeOf, type TransferPlace } from '../../src/registry/store/refund-change.ts';
+import { paymentProofOf, refundIn } from '../../src/registry/store/charge-values.ts';
+import type { TransferPlace } from '../../src/registry/store/refund-change.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
 import type { ChargesStore } from '../../src/registry/store/ports.ts';
@@ -136,7 +137,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
         return { kind: 'too_many_unsettled' };
       if ('claim' in because && isFullOfPasses(after)) return { kind: 'too_many_passes' };
       if (isProofUsed(after)) return { kind: 'proof_used' };
-      const refund = refundChangeOf(before.charge, after);
+      const refund = refundIn(before.charge, after);
       const proof = refund === undefined ? paymentProofOf(before.charge, after) : refund.proof;
       if (proof !== null && (proofs.has(nameOf(proof)) || (refund !== undefined && isPayment(proof))))
         return { kind: 'proof_used' };

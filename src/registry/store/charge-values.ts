@@ -27,7 +27,7 @@ import { auditOfCharge } from './charge-audit.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import { standingOf } from '../../domain/payment/whereabouts.ts';
 import { openingOf, type PassOpening } from './pass-values.ts';
-import { paymentProofOf, refundChangeOf, type TransferPlace } from './refund-change.ts';
+import { refundChangeOf, type TransferPlace } from './refund-change.ts';
 import { bytes, integer, text, type Row } from './rows.ts';
 
 export type Value = string | number | null;
@@ -288,7 +288,7 @@ export function toRowChange(change: Change, now: number): RowChange {
   // A request passes no word of an operator.
   const entry = change.actor.cause === undefined || after === before ? undefined : auditOfCharge(change, now);
   const claimed = 'claim' in because ? because : undefined;
-  const refund = refundChangeOf(before, after);
+  const refund = refundIn(before, after);
   return {
     ...{ id: before.id, version },
     leaseUntil: before.owner === actor.owner || leavesToOwner(before, after) ? null : before.leaseUntil,
@@ -306,6 +306,21 @@ export function toRowChange(change: Change, now: number): RowChange {
     tells: refund?.isNew === true ? 'charge.refunded' : eventOf(before, after),
     audit: entry === undefined ? null : auditValues(entry),
   };
+}
+
+/** What a change says about refunds; undefined: nothing, as that of any request. */
+export function refundIn(before: Charge, after: Charge): ReturnType<typeof refundChangeOf> | undefined {
+  if (before.refunds === after.refunds && before.refundedAt === after.refundedAt) return undefined;
+  return refundChangeOf(before, after);
+}
+
+/** The transfer by which the chain proves that a charge was paid; null if none is known, or none with this change. */
+export function paymentProofOf(
+  before: Charge,
+  { settledAt, proof, payment: { network } }: Charge,
+): TransferPlace | null {
+  if (before.settledAt !== null || settledAt === null || proof === null || proof.logIndex === null) return null;
+  return { network, transaction: proof.transaction, logIndex: proof.logIndex };
 }
 
 /**

@@ -15,9 +15,8 @@ type RefundChange = {
   readonly isNew: boolean;
 };
 
-/** Undefined: the change has nothing to do with refunds, as that of any request. */
-export function refundChangeOf(before: Charge, after: Charge): RefundChange | undefined {
-  if (before.refunds === after.refunds && before.refundedAt === after.refundedAt) return undefined;
+/** Reads a change that says something about refunds. */
+export function refundChangeOf(before: Charge, after: Charge): RefundChange {
   const known = readRefunds(before.refunds);
   const all = readRefunds(after.refunds);
   const isProven = ({ logIndex }: Refund): boolean => logIndex !== null;
@@ -32,13 +31,4 @@ export function refundChangeOf(before: Charge, after: Charge): RefundChange | un
         : { network, transaction: proven.transaction, logIndex: proven.logIndex },
     isNew: all.length > known.length || before.refundedAt !== after.refundedAt,
   };
-}
-
-/** The transfer by which the chain proves that a charge was paid; null if none is known, or none with this change. */
-export function paymentProofOf(
-  before: Charge,
-  { settledAt, proof, payment: { network } }: Charge,
-): TransferPlace | null {
-  if (before.settledAt !== null || settledAt === null || proof === null || proof.logIndex === null) return null;
-  return { network, transaction: proof.transaction, logIndex: proof.logIndex };
 }
