@@ -137,6 +137,14 @@ const ANYONE: Auth = { kind: 'none' };
 const SESSION: Auth = { kind: 'session' };
 
 const withoutBody = { body: nothing, mediaTypes: [] };
+const csvFile = {
+  200: {
+    description: 'Comma-separated values (RFC 4180); a connection that breaks off is no whole file',
+    schema: z.string(),
+    mediaType: 'text/csv',
+    headers: ['Content-Disposition'],
+  },
+};
 const takesNothing = { params: nothing, query: nothing, ...withoutBody };
 
 export const API: readonly Endpoint<Services>[] = [
@@ -315,14 +323,7 @@ export const API: readonly Endpoint<Services>[] = [
     params: nothing,
     query: chargesCsvQuery,
     ...withoutBody,
-    responses: {
-      200: {
-        description: 'Comma-separated values (RFC 4180); a connection that breaks off is no whole file',
-        schema: z.string(),
-        mediaType: 'text/csv',
-        headers: ['Content-Disposition'],
-      },
-    },
+    responses: csvFile,
     problems: ['too_many_requests', 'ledger_unavailable'],
     handler: exportCharges,
   }),
@@ -406,14 +407,7 @@ export const API: readonly Endpoint<Services>[] = [
     params: nothing,
     query: owedCsvQuery,
     ...withoutBody,
-    responses: {
-      200: {
-        description: 'Comma-separated values (RFC 4180); a connection that breaks off is no whole file',
-        schema: z.string(),
-        mediaType: 'text/csv',
-        headers: ['Content-Disposition'],
-      },
-    },
+    responses: csvFile,
     problems: ['too_many_requests', 'ledger_unavailable'],
     handler: exportOwed,
   }),

@@ -3,8 +3,8 @@
 // after the settlement leaves the pass as it is, and the request is no use of it.
 import type { Charge } from '../../domain/payment/charge.ts';
 import { soldPassOf, type SoldPass } from '../../domain/selling/pass.ts';
-import type { End, PaidOutcome, ResponseVerdict } from '../outcome.ts';
-import type { FirstUse } from '../selling/passes/presented-pass.ts';
+import type { PaidOutcome, ResponseVerdict } from '../outcome.ts';
+import { whyUnused } from '../selling/passes/draw.ts';
 import type { Passes } from '../selling/passes/passes.ts';
 import { grantOf } from './deliverer.ts';
 import type { Lease } from './lease.ts';
@@ -105,20 +105,4 @@ function boughtBy({ presented, isSpelled }: Payment, charge: Charge): SoldPass |
   if (charge.state !== 'settled' && charge.state !== 'delivered') return undefined;
   const isOwn = presented.sha256 === charge.credentialSha256 && presented.chargeId === charge.id;
   return isOwn ? soldPassOf(charge) : undefined;
-}
-
-function whyUnused(end: End): Parameters<FirstUse['giveBack']>[0] {
-  switch (end.kind) {
-    case 'not_sent':
-      return 'unasked';
-    case 'client_gone':
-      return end.asked ? 'left' : 'unasked';
-    case 'failed':
-      return end.asked ? 'not_charged' : 'unasked';
-    case 'delivered':
-    case 'replaced':
-      return 'not_charged';
-    default:
-      return end satisfies never;
-  }
 }

@@ -5,6 +5,7 @@ import type { DrawChange, DrawResult } from '../../../domain/selling/pass-book.t
 import type { PassLedger } from '../../../domain/selling/pass-store.ts';
 import type { Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
+import type { End } from '../../outcome.ts';
 import type { Lease } from '../../pay/lease.ts';
 
 export type GiveBackReason = Extract<DrawChange, { kind: 'give_back' }>['because'];
@@ -53,6 +54,23 @@ export function createDraw(
       sayUntilHeard(deps, { ...name, kind: 'give_back', because });
     },
   };
+}
+
+/** Why a use was none whose response no status line began. */
+export function whyUnused(end: End): GiveBackReason {
+  switch (end.kind) {
+    case 'not_sent':
+      return 'unasked';
+    case 'client_gone':
+      return end.asked ? 'left' : 'unasked';
+    case 'failed':
+      return end.asked ? 'not_charged' : 'unasked';
+    case 'delivered':
+    case 'replaced':
+      return 'not_charged';
+    default:
+      return end satisfies never;
+  }
 }
 
 /** Makes a change, tried twice: the second time the ledger recognises the first. */

@@ -10,12 +10,12 @@ import type { PassLedger } from '../../../domain/selling/pass-store.ts';
 import { chargeIdOfPass } from '../../../domain/selling/pass.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
-import type { End, GrantedVerdict, SeenResponseHead } from '../../outcome.ts';
+import type { GrantedVerdict, SeenResponseHead } from '../../outcome.ts';
 import { LEASE_MS, type Leases } from '../../pay/lease.ts';
 import { grantAccess } from '../grant.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
 import type { NotPassed, Ruling } from '../way-to-pass.ts';
-import { createDraw, sayUntilHeard, type Draw, type GiveBackReason } from './draw.ts';
+import { createDraw, sayUntilHeard, whyUnused } from './draw.ts';
 import { readKey } from './idempotency-key.ts';
 import { handOver } from './pass-headers.ts';
 import type { PassBooks, PassUse, PresentedPass } from './presented-pass.ts';
@@ -125,32 +125,11 @@ function grant(deps: PassBooksDeps, { pass, use, offer, wanted, since }: Asked, 
         return { kind: 'stream', headers: told(reserved.left + amount) };
       },
       done: (end) => {
-        if (!isOver) giveBackFor(draw, end);
+        if (!isOver) draw.giveBack(whyUnused(end));
         isOver = true;
       },
     },
   );
-}
-
-function giveBackFor(draw: Draw, end: End): void {
-  draw.giveBack(whyUnused(end));
-}
-
-/** Why a use was none whose response no status line began. */
-export function whyUnused(end: End): GiveBackReason {
-  switch (end.kind) {
-    case 'not_sent':
-      return 'unasked';
-    case 'client_gone':
-      return end.asked ? 'left' : 'unasked';
-    case 'failed':
-      return end.asked ? 'not_charged' : 'unasked';
-    case 'delivered':
-    case 'replaced':
-      return 'not_charged';
-    default:
-      return end satisfies never;
-  }
 }
 
 function leftText({ kind }: PresentedPass, left: bigint, currency: string): string {

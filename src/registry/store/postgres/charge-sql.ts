@@ -322,7 +322,7 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
   ];
   if (kind.opensPass)
     parts.push(opening(schema, 'passes', 'pass_', PASS_COLUMNS), opening(schema, 'pass_draws', 'draw_', DRAW_COLUMNS));
-  // Nothing is older than its refund: the time of the change is that of the refund.
+  // The time of the change is that of the refund.
   if (kind.revokesPass)
     parts.push(
       `revoked AS (UPDATE ${schema}.passes AS p SET revoked_at = $1::int8 FROM done
