@@ -45,7 +45,7 @@ export async function bundleDesk(): Promise<readonly DeskFile[]> {
 
 async function bundleScript(): Promise<string> {
   const bundle = await rolldown({
-    input: path.join(DESK, 'main.tsx'),
+    input: path.join(DESK, 'desk-page.tsx'),
     platform: 'browser',
     tsconfig: path.join(DESK, 'tsconfig.json'),
     transform: { target: 'es2022', define: { 'process.env.NODE_ENV': '"production"' } },

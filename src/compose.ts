@@ -3,7 +3,7 @@
 // In one process the registry hands its routes and its ledger to the gateway by calls; apart they come over HTTP. Nothing
 // here decides about a request.
 import { createAttention, type Attention } from './compose/attention.ts';
-import { publishKeys } from './compose/assertion.ts';
+import { publishKeys } from './compose/assertion-signing.ts';
 import { createClosers } from './compose/closers.ts';
 import { observeCounters } from './compose/counter-metrics.ts';
 import { createDraining } from './compose/draining.ts';

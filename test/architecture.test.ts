@@ -224,6 +224,12 @@ describe('what the linter holds', () => {
     expect(said('import/no-cycle')).toEqual([]);
   });
 
+  test('refuses: a third file with the same name', () => {
+    const names = SOURCES.map(({ file }) => path.basename(file).replace(/\.tsx?$/, ''));
+    const often = new Set(names.filter((name) => names.filter((other) => other === name).length > 2));
+    expect([...often]).toEqual([]);
+  });
+
   test('refuses: an exported type whose name another one has', () => {
     const names = SOURCES.flatMap(({ text }) =>
       [...text.matchAll(/^export (?:declare |abstract )*(?:type|interface|class) ([A-Za-z0-9_]+)/gm)].map(

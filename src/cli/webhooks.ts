@@ -5,7 +5,7 @@ import { suggest } from '../domain/suggest.ts';
 import { messageOf } from '../host/error-message.ts';
 import type { ChargesStore } from '../registry/store/ports.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
-import { createWebhooks, type Webhooks } from '../registry/webhooks/webhooks.ts';
+import { createWebhooks, type Webhooks } from '../registry/webhooks/webhook-standings.ts';
 import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, talk } from './configuration.ts';

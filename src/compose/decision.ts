@@ -24,7 +24,7 @@ import { servedRoutes } from './served-routes.ts';
 import { assembleJudging, createFrontListener } from './judging.ts';
 import { pathOptions } from './part.ts';
 import type { Payments } from './payments.ts';
-import type { SellFor } from './selling.ts';
+import type { SellFor } from './selling-part.ts';
 import type { OwnTrial } from './trial.ts';
 
 export type DecisionsPart = {

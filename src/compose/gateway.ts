@@ -18,7 +18,7 @@ import { systemSchedule } from '../host/clock.ts';
 import type { Metrics } from '../host/metrics.ts';
 import type { WorkerPlan } from '../host/worker-count.ts';
 import type { StoredLedger } from '../registry/store/stored-ledger.ts';
-import { tellAssertion } from './assertion.ts';
+import { tellAssertion } from './assertion-signing.ts';
 import type { Attention } from './attention.ts';
 import type { Closers } from './closers.ts';
 import { observeCounters } from './counter-metrics.ts';

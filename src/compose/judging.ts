@@ -29,9 +29,9 @@ import type { Clock, Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
 import { createListener, type Listener } from '../host/server.ts';
-import { signInSite } from './passes.ts';
+import { signInSite } from './pass-part.ts';
 import { matchRules, pathOptions, receiversById } from './part.ts';
-import type { SellFor } from './selling.ts';
+import type { SellFor } from './selling-part.ts';
 import type { Trial } from '../registry/trying/trial.ts';
 import { createTrial, type OwnTrial } from './trial.ts';
 

@@ -27,7 +27,7 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { exportCharges } from './charge-metrics.ts';
 import { watchFacilitators, type FacilitatorState } from './facilitators.ts';
-import type { PassesFor } from './passes.ts';
+import type { PassesFor } from './pass-part.ts';
 import type { Settings } from './settings.ts';
 
 /** The ledger that payments are written into, and the rail that settles them. */

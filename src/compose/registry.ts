@@ -24,7 +24,7 @@ import { StoreUnavailable, UPGRADING } from '../registry/store/ports.ts';
 import type { Settings } from './settings.ts';
 import type { WhyLedgers } from './why.ts';
 import type { Attention } from './attention.ts';
-import { publishKeys } from './assertion.ts';
+import { publishKeys } from './assertion-signing.ts';
 import { startAudit, type ConfigAudit } from './audit.ts';
 import { createSharedSettings } from './common-settings.ts';
 import { differencesCheck, followConfiguration, observeDifferences } from './declared-routes.ts';
@@ -34,7 +34,7 @@ import { keepCharges } from './retention.ts';
 import { INTERNAL, matchRules, pathOptions, receiversById, type Part } from './part.ts';
 import { countLostTotals, keepTotals } from './totals-retention.ts';
 import { proveRefunds } from './refunds.ts';
-import { startWebhooks } from './webhooks.ts';
+import { startWebhooks } from './webhook-part.ts';
 import { storeReadiness, type Readiness } from './readiness.ts';
 import {
   observeCalls,

@@ -23,7 +23,7 @@ import { healthsOf } from './facilitators.ts';
 import { startPayments, startRails, type Payments, type PaymentsWrapper } from './payments.ts';
 import type { OwnFront } from './front.ts';
 import { startProxy, type PageWrapper } from './proxy.ts';
-import { startSelling } from './selling.ts';
+import { startSelling } from './selling-part.ts';
 import type { Settings } from './settings.ts';
 import type { RefusalFinder } from './why.ts';
 

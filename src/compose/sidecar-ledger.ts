@@ -18,7 +18,7 @@ import { countLeases } from './charge-metrics.ts';
 import { keepCharges } from './retention.ts';
 import type { Settings } from './settings.ts';
 import { keepTotals } from './totals-retention.ts';
-import { startWebhooks } from './webhooks.ts';
+import { startWebhooks } from './webhook-part.ts';
 import { ledgerReadiness, storeReadiness, type Readiness } from './readiness.ts';
 
 export type SidecarLedger = {

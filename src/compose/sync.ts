@@ -16,7 +16,7 @@ import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createListener } from '../host/server.ts';
-import { publishKeys } from './assertion.ts';
+import { publishKeys } from './assertion-signing.ts';
 import { INTERNAL, matchRules, pathOptions, type Part } from './part.ts';
 
 type SyncPartDeps = {

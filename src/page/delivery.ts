@@ -5,7 +5,7 @@ import { answerSection, liveAnswer, shownOf, type LiveAnswer, type ShownAnswer }
 import { withChargeId } from './charge-id.ts';
 import { fromBase64, toBase64, type TabStore, type TabAnswer, type TabPayment, type PaidReceipt } from './kept.ts';
 import { isText, kindOf, sizeOf } from './kinds.ts';
-import { LOST, type ToldProblem } from './problem.ts';
+import { LOST, type ToldProblem } from './told-problem.ts';
 import { receive, type ReceivedBody } from './receive.ts';
 import { receiptNodes, supportLink } from './receipt.ts';
 import { isSameWay, money, type Accept } from './required.ts';

@@ -1,7 +1,7 @@
 // Asks the server for this page's own address, with a payment or without, and tells its answers apart. A redirect is never
 // followed: the payment would go along. An answer counts when it is there whole: until then the same payment is sent again,
 // which is never charged twice.
-import { isPassing, LOST, readProblem, type ToldProblem } from './problem.ts';
+import { isPassing, LOST, readProblem, type ToldProblem } from './told-problem.ts';
 import { readBase64Json } from './required.ts';
 
 /**

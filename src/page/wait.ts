@@ -1,7 +1,7 @@
 // Decides when a payment is sent again by itself: never earlier than the server says. If the server says nothing and
 // money was taken, the pauses are those that a server keeps, so that no request is spent for nothing. If nothing was
 // taken, the pauses grow.
-import type { ToldProblem } from './problem.ts';
+import type { ToldProblem } from './told-problem.ts';
 
 const CHARGED_PAUSES: readonly number[] = [2, 10, 60, 300, 1800];
 const LONGEST_SECONDS = 30;

@@ -2,7 +2,7 @@
 // every card has a way on.
 import { meaningOf, type RefusalCause } from './evm/words.ts';
 import { money, type PricedWay } from './required.ts';
-import type { ToldProblem } from './problem.ts';
+import type { ToldProblem } from './told-problem.ts';
 import type { PriceDemand } from './send.ts';
 import type { Card } from './view.ts';
 import type { WalletFault } from './wallet.ts';

@@ -46,7 +46,7 @@ import { createWholeSets } from './stream/feed-queue.ts';
 import { createReceiverChecks } from './receivers/receiver-checks.ts';
 import { KNOWS_NO_SERVICES, type ReceiverServices } from './receivers/receiver-services.ts';
 import type { Trial } from './trying/trial.ts';
-import type { Webhooks } from './webhooks/webhooks.ts';
+import type { Webhooks } from './webhooks/webhook-standings.ts';
 import type { TotalsBook } from './totals/totals-book.ts';
 
 /** What a reload may change while the registry runs. `methods`: also those that a route may name. */

@@ -6,7 +6,7 @@ import { agoText, createTimeWords } from '../../src/desk/format/moments.ts';
 import { changeOf, countText, millisecondsText, shareText, shortCount } from '../../src/desk/format/numbers.ts';
 import { shortened } from '../../src/desk/format/shortened.ts';
 import { createEventParser, type ServerEvent } from '../../src/desk/net/event-reader.ts';
-import { hrefOf, readPlace, VIEWS } from '../../src/desk/router/place.ts';
+import { hrefOf, readPlace, VIEWS } from '../../src/desk/router/view-addresses.ts';
 import { AUDIT_KINDS, AUDIT_WAYS } from '../../src/domain/audit.ts';
 import { KINDS, WAYS } from '../../src/desk/views/audit/audit-words.ts';
 import { csvFault, questionOf, readChargeFilter } from '../../src/desk/views/charges/charge-filter.ts';

@@ -1,6 +1,6 @@
 // When the page sends a payment again by itself.
 import { expect, test } from 'vitest';
-import type { ToldProblem } from '../../src/page/problem.ts';
+import type { ToldProblem } from '../../src/page/told-problem.ts';
 import { secondsUntilAsked } from '../../src/page/wait.ts';
 
 const told = (charged: ToldProblem['charged'], seconds?: number): ToldProblem => ({

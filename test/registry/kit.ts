@@ -26,7 +26,7 @@ import { explainWhy } from '../../src/compose/why.ts';
 import type { StoredLedger } from '../../src/registry/store/stored-ledger.ts';
 import { openLedger, type SqliteLedger } from '../support/sqlite-ledger.ts';
 import type { SyncFile } from '../../src/registry/store/sqlite/disk.ts';
-import { createWebhooks, type WebhookEndpoint } from '../../src/registry/webhooks/webhooks.ts';
+import { createWebhooks, type WebhookEndpoint } from '../../src/registry/webhooks/webhook-standings.ts';
 import { openStore, type RoutesAndKeys } from '../../src/registry/store/sqlite/store.ts';
 import { createApiKey } from '../../src/registry/auth/api-keys.ts';
 import type { Scope } from '../../src/domain/scope.ts';

@@ -1,7 +1,7 @@
 // A chart over time: stacked columns, or lines with an area under the first. Drawn by hand as SVG in real pixels, coloured by the
 // tokens. The pointer, or the arrow keys, read one moment; the same figures stand in a table behind a toggle.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../desk.ts';
+import { useDesk } from '../desk-context.ts';
 import { useWidth } from './chart-size.ts';
 import { areaPath, labelIndexes, linePath, pointsOf, round, valueTicks } from './scale.ts';
 

@@ -1,11 +1,11 @@
 // The frame around every view: navigation, notices, the dialog of a session that ended, the line that says the network is away.
 import { useEffect } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../desk.ts';
+import { useDesk } from '../desk-context.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Empty, ProblemBox, Skeleton } from '../parts/states.tsx';
-import { hrefOf } from '../router/place.ts';
+import { hrefOf } from '../router/view-addresses.ts';
 import { Views } from '../views/views.tsx';
 import { BottomBar, Mark, Rail, Testnet } from './navigation.tsx';
 import { listenForShortcuts, SHORTCUTS } from './shortcuts.ts';

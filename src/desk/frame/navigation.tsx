@@ -1,10 +1,10 @@
 // The frame's navigation: a rail on a wide screen, a row below its top bar on a middle one, five entries at the bottom of a phone.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../desk.ts';
+import { useDesk } from '../desk-context.ts';
 import { Choice } from '../parts/choice.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Icon, type IconName } from '../parts/icon.tsx';
-import { hrefOf, type ViewName } from '../router/place.ts';
+import { hrefOf, type ViewName } from '../router/view-addresses.ts';
 import { THEMES, type Theme } from './settings.ts';
 
 type Entry = { readonly view: ViewName & IconName; readonly text: string };

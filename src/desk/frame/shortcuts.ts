@@ -1,6 +1,6 @@
 // Single keys, as lists of work know them from Linear and Gmail. None does anything while somebody writes in a field, while a
 // dialog is open, or if they are switched off (WCAG 2.1.4). Rows and actions say in their markup that keys may reach them.
-import { hrefOf, type ViewName } from '../router/place.ts';
+import { hrefOf, type ViewName } from '../router/view-addresses.ts';
 
 const PLACES: Readonly<Record<string, ViewName>> = {
   ...{

@@ -1,7 +1,7 @@
 // Signing in: by the link that a command prints, by a token, by the company's own sign-in. A page of its own at first; a dialog
 // over the page if a session ends while somebody works, so that nothing written is lost.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../desk.ts';
+import { useDesk } from '../desk-context.ts';
 import { CopyBlock } from '../parts/copied.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Prose } from '../parts/prose.tsx';

@@ -2,7 +2,7 @@
 // replaces the older one; what was shown stays until its successor is there.
 import { useEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../desk.ts';
+import { useDesk } from '../desk-context.ts';
 import type { CallProblem } from './client.ts';
 
 export type ResourceProblem = CallProblem | 'away';

@@ -1,5 +1,5 @@
 // A day as a filter in the address.
-import { useDesk } from '../desk.ts';
+import { useDesk } from '../desk-context.ts';
 
 type DayProps = { readonly name: string; readonly label: string; readonly value: string | null };
 

@@ -1,6 +1,6 @@
 // The way through a list of pages. The registry's cursor leads on; the cursors that led here are kept with the entry of the
 // history, so that the way back is known, also after a reload. No total is shown that nobody counted.
-import { useDesk } from '../desk.ts';
+import { useDesk } from '../desk-context.ts';
 import { Icon } from './icon.tsx';
 
 type PagesProps = {

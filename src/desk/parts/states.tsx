@@ -1,7 +1,7 @@
 // The states of a view besides the good one: not there yet, nothing to show, a problem, an old answer. Each says what is and what
 // to do.
 import type { ComponentChildren } from 'preact';
-import { useDesk } from '../desk.ts';
+import { useDesk } from '../desk-context.ts';
 import type { Resource, ResourceProblem } from '../net/resource.ts';
 import { CopyBlock } from './copied.tsx';
 import { Icon } from './icon.tsx';

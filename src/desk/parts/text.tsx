@@ -1,5 +1,5 @@
 // Small pieces of text that many views show: a time, a state, a method, an amount.
-import { useDesk } from '../desk.ts';
+import { useDesk } from '../desk-context.ts';
 import { agoText } from '../format/moments.ts';
 import { groupAmount } from '../format/money.ts';
 

@@ -1,7 +1,7 @@
 // The router: the address as signals, links that stay in the page, and changes of the query. Links are plain `<a href>`, so a
 // middle click and "copy link" work as everywhere.
 import { computed, signal, type ReadonlySignal } from '@preact/signals';
-import { readPlace, type Place } from './place.ts';
+import { readPlace, type Place } from './view-addresses.ts';
 
 export type Router = {
   readonly place: ReadonlySignal<Place | null>;

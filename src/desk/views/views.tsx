@@ -1,8 +1,8 @@
 // Which view stands at which place.
-import type { Place } from '../router/place.ts';
-import { AuditView } from './audit/audit.tsx';
+import type { Place } from '../router/view-addresses.ts';
+import { AuditView } from './audit/audit-view.tsx';
 import { ChargesView } from './charges/charges.tsx';
-import { KeysView } from './keys/keys.tsx';
+import { KeysView } from './keys/keys-view.tsx';
 import { OverviewView } from './overview/overview.tsx';
 import { PlansView } from './plans/plans.tsx';
 import { ReceiversView } from './receivers/receivers.tsx';

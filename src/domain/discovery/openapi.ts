@@ -6,7 +6,7 @@ import { FULL_FOLDING } from '../routing/profile.ts';
 import { withoutInternal } from './internal-members.ts';
 import { describeOperation, METHODS, type Description } from './operation.ts';
 import { readOwnerDocument, type WrittenOperation } from './owner-document.ts';
-import { createReferences, isPlain, memberOf, type References } from './schema.ts';
+import { createReferences, isPlain, memberOf, type References } from './schema-references.ts';
 
 export type ApiOperation = {
   readonly method: string;

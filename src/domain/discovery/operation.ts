@@ -2,7 +2,7 @@
 // describes both and fits the example. Examples are the document's own; none is made up. Source: x402 extension
 // `bazaar`.
 import { takes } from './json-schema.ts';
-import { isPlain, memberOf, type References } from './schema.ts';
+import { isPlain, memberOf, type References } from './schema-references.ts';
 
 /** Description in bazaar's words: its `info` and `schema`. */
 export type Description = { readonly info: Info; readonly schema: object };

@@ -3,7 +3,7 @@
 // or a way around the paywall. Bounded, and plain data: it crosses to threads and processes as JSON.
 import type { OwnerMethod } from './operation.ts';
 import { createCopier, entriesOf, withoutLinks, type Components, type Copier } from './reference-copier.ts';
-import { isPlain, memberOf } from './schema.ts';
+import { isPlain, memberOf } from './schema-references.ts';
 
 type PlainObject = Readonly<Record<string, unknown>>;
 

@@ -4,7 +4,7 @@ import { clip } from '../payment/offer.ts';
 import type { Route } from '../routing/route.ts';
 import { WITH_BODY } from './operation.ts';
 import { componentOf, type Components } from './reference-copier.ts';
-import { isPlain, memberOf } from './schema.ts';
+import { isPlain, memberOf } from './schema-references.ts';
 import type { SoldOperation } from './sold-operations.ts';
 import { priceRange, type PublishedPrices } from './published-price.ts';
 

@@ -1,7 +1,7 @@
 // Copies parts of an OpenAPI document so that they stand by themselves: a reference to a component stays one, and that
 // component comes along; any other is written out, or cut where it leads out of the document or back to itself. Bounded:
 // whatever doubles with each step is given up with the operation that it belongs to, and no other.
-import { isPlain, memberOf, pointed } from './schema.ts';
+import { isPlain, memberOf, pointed } from './schema-references.ts';
 
 type PlainObject = Readonly<Record<string, unknown>>;
 

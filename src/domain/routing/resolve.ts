@@ -15,7 +15,7 @@ import { TOO_MANY_READINGS } from './fold.ts';
 import { withDashes } from './names.ts';
 import type { TrieMatch, Matcher } from './matcher.ts';
 import type { Route } from './route.ts';
-import { isSpelled } from './spelling.ts';
+import { isSpelled } from './path-spelling.ts';
 import { canonicalPath, type CanonicalPath, type TargetOptions } from './target.ts';
 import { type PathCache, createPathCache } from './path-cache.ts';
 

@@ -22,7 +22,7 @@ import type { Registrations } from '../routes/registrations.ts';
 import type { Sidecars } from '../stream/sidecars.ts';
 import type { Streams } from '../stream/open-streams.ts';
 import type { TotalsBook } from '../totals/totals-book.ts';
-import type { Webhooks } from '../webhooks/webhooks.ts';
+import type { Webhooks } from '../webhooks/webhook-standings.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { ChargeStreams } from '../charges/charge-stream.ts';
 import type { ExportPlaces } from '../charges/export-places.ts';

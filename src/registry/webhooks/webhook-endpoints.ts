@@ -9,7 +9,7 @@ import { writeCursor } from '../http/schemas.ts';
 import type { Services } from '../http/services.ts';
 import type { deliveriesQuery, deliveryParams, webhookParams } from './webhook-schemas.ts';
 import { viewDelivery, viewWebhook } from './webhook-view.ts';
-import type { Webhooks } from './webhooks.ts';
+import type { Webhooks } from './webhook-standings.ts';
 
 export function listWebhooks(_call: EndpointCall, services: Services): Promise<EndpointOutcome> {
   return withWebhooks(services, async ({ list }) => jsonResponse(200, { data: (await list()).map(viewWebhook) }));

@@ -1,7 +1,7 @@
 // Endpoints and deliveries as people see them: what the endpoints answer, and what `tollgate webhooks` prints.
 import type { StoredDelivery } from '../../domain/webhooks/webhook-store.ts';
 import type { DeliveryView, WebhookView } from './webhook-schemas.ts';
-import type { WebhookStanding } from './webhooks.ts';
+import type { WebhookStanding } from './webhook-standings.ts';
 
 export function viewWebhook({ endpoint: { id, url, events }, state }: WebhookStanding): WebhookView {
   return {

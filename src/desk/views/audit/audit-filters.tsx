@@ -1,5 +1,5 @@
 // The filters of the audit log: who, about what, and of which kind.
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { KINDS } from './audit-words.ts';
 

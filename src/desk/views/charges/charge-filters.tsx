@@ -1,5 +1,5 @@
 // The filters of the charges: states as words to press, days, and the ones that a link brought, each to be put away by itself.
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { Day } from '../../parts/day.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { STATES } from '../../wire/billing.ts';

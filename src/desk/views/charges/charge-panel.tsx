@@ -7,8 +7,8 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Prose } from '../../parts/prose.tsx';
 import { Loaded, Skeleton } from '../../parts/states.tsx';
 import { Amount, ChargeState, Moment } from '../../parts/text.tsx';
-import { hrefOf } from '../../router/place.ts';
-import { useDesk } from '../../desk.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
+import { useDesk } from '../../desk-context.ts';
 import type { ChargeRecord, HistoryEntry } from '../../wire/billing.ts';
 
 type ChargePanelProps = {

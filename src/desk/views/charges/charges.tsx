@@ -2,7 +2,7 @@
 // all of them as a file.
 import { useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -11,7 +11,7 @@ import { Pages } from '../../parts/pages.tsx';
 import { Empty, Loaded, problemText, Skeleton } from '../../parts/states.tsx';
 import { Amount, ChargeState, Method, Moment } from '../../parts/text.tsx';
 import { shortened } from '../../format/shortened.ts';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import type { ChargeRecord, PageOf } from '../../wire/billing.ts';
 import { readCursors } from '../routes/routes.tsx';
 import { ChargeFilters } from './charge-filters.tsx';

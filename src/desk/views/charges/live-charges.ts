@@ -1,7 +1,7 @@
 // Charges as they happen: the stream of their changes, gathered for one drawing at a time.
 import { useEffect } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { openLive, type LiveState } from '../../net/live.ts';
 import type { ChargeRecord } from '../../wire/billing.ts';
 import { mergeCharges } from './charge-merge.ts';

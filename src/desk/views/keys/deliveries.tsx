@@ -1,7 +1,7 @@
 // The deliveries of one endpoint in a sheet: what became of each event, every attempt with what came back, and for an admin the
 // event once more. What came back was written by somebody else, so it is shown as text, apart from the direction of its letters.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { millisecondsText } from '../../format/numbers.ts';
 import { shortened } from '../../format/shortened.ts';
 import { withQuery } from '../../net/query.ts';
@@ -11,7 +11,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Pages } from '../../parts/pages.tsx';
 import { Empty, Loaded, problemText, Skeleton } from '../../parts/states.tsx';
 import { Moment, State, type Tone } from '../../parts/text.tsx';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import type { PageOf } from '../../wire/billing.ts';
 import type { ShownAttempt, ShownDelivery } from '../../wire/house.ts';
 import { readCursors } from '../routes/routes.tsx';

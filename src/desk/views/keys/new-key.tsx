@@ -1,6 +1,6 @@
 // Making a key. It is shown once, here, and the dialog closes only when somebody says that they have it.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { CopyBlock } from '../../parts/copied.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { DialogForm } from '../../parts/dialog-form.tsx';

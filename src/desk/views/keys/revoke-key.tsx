@@ -1,6 +1,6 @@
 // Revoking a key: whoever uses it is refused from that moment on, so its name is typed first.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { DialogForm } from '../../parts/dialog-form.tsx';
 import { Field } from '../../parts/field.tsx';

@@ -2,7 +2,7 @@
 import { useResource } from '../../net/resource.ts';
 import { Amount, ChargeState, Moment, State } from '../../parts/text.tsx';
 import { Loaded, Skeleton } from '../../parts/states.tsx';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import type { ChargeRecord, PageOf } from '../../wire/billing.ts';
 import { mergeCharges } from '../charges/charge-merge.ts';
 import { useLiveCharges } from '../charges/live-charges.ts';

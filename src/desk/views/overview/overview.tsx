@@ -1,15 +1,15 @@
 // The overview: what needs somebody, what was earned, what came through, where it came from, and the last charges as they happen.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { Choice } from '../../parts/choice.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import type { AttentionAnswer, OverviewAnswer, SeriesAnswer } from '../../wire/billing.ts';
-import { Attention } from './attention.tsx';
+import { Attention } from './attention-list.tsx';
 import { Figures } from './figures.tsx';
 import { LatestCharges } from './latest-charges.tsx';
 import { Latency, Traffic } from './traffic.tsx';

@@ -4,7 +4,7 @@ import { withQuery } from '../../net/query.ts';
 import { Amount, Method } from '../../parts/text.tsx';
 import { Loaded, Skeleton } from '../../parts/states.tsx';
 import { countText, shareText } from '../../format/numbers.ts';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import type { TopRoute, TopRoutesAnswer } from '../../wire/billing.ts';
 
 type TopRoutesProps = {

@@ -1,6 +1,6 @@
 // The plans by which routes are sold: what each one decides, what it earned and gave away in a time, and who need not pay. They
 // are changed in the configuration alone.
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { countText } from '../../format/numbers.ts';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
@@ -8,10 +8,10 @@ import { Choice } from '../../parts/choice.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
 import { Amount, Moment, State } from '../../parts/text.tsx';
-import type { PlansAnswer, PlanView } from '../../wire/selling.ts';
+import type { PlansAnswer, PlanView } from '../../wire/sold-plans.ts';
 import { boundsOf, RANGES, readRange } from '../overview/range.ts';
 import { Counts, type Count } from './counts.tsx';
-import { Customers } from './customers.tsx';
+import { Customers } from './plan-customers.tsx';
 
 const MINUTE_MS = 60_000;
 

@@ -1,7 +1,7 @@
 // The receivers: where money goes, by which network, and how the facilitators are that move it. They are changed in the
 // configuration alone; here they are looked at and checked.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { useResource } from '../../net/resource.ts';
 import { Copied } from '../../parts/copied.tsx';
 import { Icon } from '../../parts/icon.tsx';

@@ -1,7 +1,7 @@
 // The reference of the endpoints, made from the registry's own document: what there is, what it takes and answers, and a command
 // that asks it. Nothing is sent from here.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { useResource } from '../../net/resource.ts';
 import { CopyBlock } from '../../parts/copied.tsx';
 import { Icon } from '../../parts/icon.tsx';

@@ -1,5 +1,5 @@
 // A change that met somebody else's: theirs and mine side by side, and a choice. Nothing is lost until it is made.
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { agoText } from '../../format/moments.ts';
 import type { RouteView } from '../../wire/billing.ts';

@@ -1,6 +1,6 @@
 // Deleting a route: asked once, and where it earned something in thirty days its pattern has to be typed.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { Dialog } from '../../parts/dialog.tsx';

@@ -1,11 +1,11 @@
 // The dialog that makes a route: which requests, what they cost, and what that means before it is made.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { moneyText, priceFault } from '../../format/money.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { DialogForm } from '../../parts/dialog-form.tsx';
 import { problemText } from '../../parts/states.tsx';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import type { CallProblem } from '../../net/client.ts';
 import type { RouteView } from '../../wire/billing.ts';
 import { PatternHelp } from './pattern-help.tsx';

@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { Icon, type IconName } from '../../parts/icon.tsx';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import type { PatternAnswer, RouteView } from '../../wire/billing.ts';
 import { nameOf } from './route-calls.ts';
 

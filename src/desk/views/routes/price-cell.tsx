@@ -1,7 +1,7 @@
 // The price of a route in its row: a click or `e` makes a field of it, Enter saves, Escape leaves everything as it was.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { moneyText, priceFault } from '../../format/money.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { problemText } from '../../parts/states.tsx';

@@ -1,12 +1,12 @@
 // One route in a sheet: its fields to change, what it is, who changed what when, and its end.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { useResource } from '../../net/resource.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Loaded, problemText, Skeleton } from '../../parts/states.tsx';
 import { Copied } from '../../parts/copied.tsx';
 import { Moment } from '../../parts/text.tsx';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import { priceFault } from '../../format/money.ts';
 import type { PageOf, RouteChangeView, RouteView } from '../../wire/billing.ts';
 import { Conflict, FIELD_WORDS, wordOf } from './conflict.tsx';

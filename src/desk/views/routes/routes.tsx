@@ -2,7 +2,7 @@
 // cursor, and the way back through them is kept with the entry of the history.
 import { useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { useResource, type Resource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -11,7 +11,7 @@ import { Pages } from '../../parts/pages.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
 import { Amount, Method, Moment } from '../../parts/text.tsx';
 import { countText } from '../../format/numbers.ts';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import { boundsOf } from '../overview/range.ts';
 import type { PageOf, RouteView, TopRoute, TopRoutesAnswer } from '../../wire/billing.ts';
 import { NewRoute } from './new-route.tsx';

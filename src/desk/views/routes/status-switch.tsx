@@ -1,6 +1,6 @@
 // Whether a route costs anything: a switch for an admin, a word for a viewer. What was just switched can be switched back.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { State } from '../../parts/text.tsx';
 import { problemText } from '../../parts/states.tsx';
 import type { RouteView } from '../../wire/billing.ts';

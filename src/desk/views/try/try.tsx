@@ -2,7 +2,7 @@
 // stored, and nothing reaches the API.
 import { useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { CopyBlock } from '../../parts/copied.tsx';
@@ -12,7 +12,7 @@ import { PageHead } from '../../parts/page-head.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
 import { Method } from '../../parts/text.tsx';
 import { moneyText } from '../../format/money.ts';
-import { hrefOf } from '../../router/place.ts';
+import { hrefOf } from '../../router/view-addresses.ts';
 import type { TryAnswer } from '../../wire/billing.ts';
 import { readHeader } from './decoded-header.ts';
 

@@ -7,7 +7,7 @@ import { canonicalIdentifier, canonicalPayment } from './spelling.ts';
 import { CHAIN, EVM_NETWORKS } from './known-networks.ts';
 import { createEvmRail, EVM_WORDS, hasAuthorization, UNSIGNED_PAYMENT } from './evm-rail.ts';
 import { readEvmWay } from './read-way.ts';
-import { EVM_WALLETS } from './wallet.ts';
+import { EVM_WALLETS } from './message-signature.ts';
 import { createRequirement } from '../x402/accepts-entry.ts';
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;

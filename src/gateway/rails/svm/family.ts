@@ -7,7 +7,7 @@ import { hasTransaction, UNSIGNED_PAYMENT } from './payload.ts';
 import { canonicalPayment } from './spelling.ts';
 import { createSvmRail, fullRequirement, SVM_WORDS } from './svm-rail.ts';
 import { readSvmWay } from './read-way.ts';
-import { SVM_WALLETS } from './wallet.ts';
+import { SVM_WALLETS } from './message-signature.ts';
 import { findSvmRefund } from './find-refund.ts';
 import { checkNode } from './check-node.ts';
 

@@ -15,7 +15,7 @@ import { NEXT, type AskedSale, type NotPassed, type Ruling, type WayToPass } fro
 import { whenKnown } from '../when-known.ts';
 import { handOver, passCookie, readShownPass, secondsLeft } from './pass-headers.ts';
 import type { OpenFirstUse, PassBooks, PassUse } from './presented-pass.ts';
-import type { SignedIn } from './sign-in.ts';
+import type { SignedIn } from './wallet-sign-in.ts';
 
 export type Passes = {
   /** Looks for a pass in a request. */

@@ -23,7 +23,7 @@ import { plain, type BatchResult } from './charge-batch.ts';
 import { createChargeConnections } from './charge-connections.ts';
 import { watchChanges } from './charge-changes.ts';
 import { createCounters } from './counters.ts';
-import { createPasses } from './passes.ts';
+import { createPasses } from './pass-store.ts';
 import { createPrune } from './charge-prune.ts';
 import type { AskReader } from './charge-lists.ts';
 import { createReports } from './charge-reports.ts';

@@ -11,7 +11,7 @@ import type { ChargesOptions, Store, StorePlace } from '../ports.ts';
 import { text } from '../rows.ts';
 import { createApiKeys } from './api-keys.ts';
 import { createAttentionStore } from './attention-store.ts';
-import { createAudit } from './audit.ts';
+import { createAudit } from './audit-store.ts';
 import { chargeGrants } from './charge-grants.ts';
 import { openPostgresCharges, type PostgresChargesOptions } from './charge-store.ts';
 import { createCommonSettings } from './common-settings.ts';

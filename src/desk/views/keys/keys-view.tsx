@@ -1,6 +1,6 @@
 // API keys: what SDKs and sidecars show to the registry. A new one is shown once; revoking asks for its name.
 import { useSignal } from '@preact/signals';
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { useResource } from '../../net/resource.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
@@ -9,7 +9,7 @@ import { Moment, State } from '../../parts/text.tsx';
 import type { ApiKeysAnswer, ApiKeyView } from '../../wire/house.ts';
 import { NewKey } from './new-key.tsx';
 import { RevokeKey } from './revoke-key.tsx';
-import { Webhooks } from './webhooks.tsx';
+import { Webhooks } from './webhook-list.tsx';
 
 const API_KEYS = '/v1/api-keys';
 

@@ -1,7 +1,7 @@
 // Customers who need not pay: how those of an entry were taken, and which of them asked most.
 import { countText } from '../../format/numbers.ts';
 import { State } from '../../parts/text.tsx';
-import type { CustomersView } from '../../wire/selling.ts';
+import type { CustomersView } from '../../wire/sold-plans.ts';
 import { Counts, type Count } from './counts.tsx';
 
 const KNOWN_BY: Readonly<Record<NonNullable<CustomersView['by']>, string>> = {

@@ -2,7 +2,7 @@
 // own origin and to nothing else. Here everything is put together.
 import { render } from 'preact';
 import { effect, signal } from '@preact/signals';
-import { DeskContext, type Desk } from './desk.ts';
+import { DeskContext, type Desk } from './desk-context.ts';
 import { Frame } from './frame/frame.tsx';
 import { createNotices } from './frame/notices.ts';
 import { createSettings } from './frame/settings.ts';

@@ -1,7 +1,7 @@
 // The endpoints that events are sent to: whether each takes them, what waits, the events of one of them, and for an admin a test
 // event and an end to being disabled. Endpoints come from the configuration, so nothing is made or changed here; without any the
 // section is not there.
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { withQuery } from '../../net/query.ts';
 import { useResource } from '../../net/resource.ts';
 import { problemText } from '../../parts/states.tsx';

@@ -1,6 +1,6 @@
 // The audit log: who changed or was refused what, when, and by which way they were signed in. Only members that changed are
 // shown, never a secret. Every text comes from somebody else, so each is shown as text, apart from the direction of its letters.
-import { useDesk } from '../../desk.ts';
+import { useDesk } from '../../desk-context.ts';
 import { shortened } from '../../format/shortened.ts';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';

@@ -7,7 +7,7 @@ import { clientGroup } from '../gateway/client-group.ts';
 import { checkWallet, SPELLING } from '../gateway/rails/rails.ts';
 import { createPasses, type Passes, type PassesDeps } from '../gateway/selling/passes/passes.ts';
 import type { PassBooks } from '../gateway/selling/passes/presented-pass.ts';
-import { createSignIn } from '../gateway/selling/passes/sign-in.ts';
+import { createSignIn } from '../gateway/selling/passes/wallet-sign-in.ts';
 import { createTrust } from '../gateway/trust.ts';
 import type { Clock } from '../host/clock.ts';
 import { createRateLimit } from '../host/rate-limit.ts';

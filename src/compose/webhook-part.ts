@@ -9,7 +9,7 @@ import { NETWORKS } from '../gateway/rails/rails.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
-import { createWebhooks, type Webhooks } from '../registry/webhooks/webhooks.ts';
+import { createWebhooks, type Webhooks } from '../registry/webhooks/webhook-standings.ts';
 import type { WebhookSender } from '../registry/webhooks/sender.ts';
 import { keepPruning } from './pruning.ts';
 

@@ -18,7 +18,7 @@ import type { Paywall } from '../gateway/paywall.ts';
 import { createAsk } from '../gateway/selling/customers/ask.ts';
 import { createCustomers } from '../gateway/selling/customers/customers.ts';
 import { createKeyFiles } from '../gateway/selling/customers/key-files.ts';
-import { recogniseKeys } from '../gateway/selling/customers/keys.ts';
+import { recogniseKeys } from '../gateway/selling/customers/customer-keys.ts';
 import { recogniseNetworks } from '../gateway/selling/customers/networks.ts';
 import type { Recognise } from '../gateway/selling/customers/recognition.ts';
 import { recogniseTokens } from '../gateway/selling/customers/tokens.ts';
@@ -42,7 +42,7 @@ import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
 import { startPassBooks } from './pass-books.ts';
-import { createPassesFor, type PassesFor } from './passes.ts';
+import { createPassesFor, type PassesFor } from './pass-part.ts';
 
 /** The proxy's own rules, as far as selling needs them. */
 export type ProxyRules = Pick<SellingDeps, 'rules'> & {
