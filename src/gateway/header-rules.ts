@@ -160,15 +160,14 @@ export const OUTBOUND_PREFIXES: readonly (readonly [string, OutboundRule])[] = [
   ['x-sendfile', 'drop'],
 ];
 
-/** Maps the two spellings that nearly every name comes in, `etag` and `Etag`, so that it need not be lowered first. */
+/** Maps the usual spellings of each name, so that it need not be lowered first. */
 function spelled<Rule>(entries: readonly [string, Rule][]): ReadonlyMap<string, Rule> {
-  const capitals = (name: string): string => name.replace(/(?<![a-z0-9])[a-z]/g, (letter) => letter.toUpperCase());
-  return new Map(
-    entries.flatMap(([name, rule]): [string, Rule][] => [
-      [name, rule],
-      [capitals(name), rule],
-    ]),
-  );
+  return new Map(entries.flatMap(([name, rule]) => spellings(name).map((each): [string, Rule] => [each, rule])));
+}
+
+/** The two spellings that nearly every header's name comes in: `etag` and `Etag`. `name` is lower-case. */
+export function spellings(name: string): [string, string] {
+  return [name, name.replace(/(?<![a-z0-9])[a-z]/g, (letter) => letter.toUpperCase())];
 }
 
 function rules<Rule extends string>(rule: Rule, names: readonly string[]): [string, Rule][] {

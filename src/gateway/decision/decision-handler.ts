@@ -24,12 +24,12 @@ import type { Ruling, Sell } from '../selling/way-to-pass.ts';
 import { noteAnswer, notePrice, startRecord, type Telemetry } from '../telemetry.ts';
 import type { RequestTracing } from '../tracing/tracing.ts';
 import { allowResponse, denialForm, type AllowFacts, type AllowSettings } from './answer-form.ts';
+import { createHeaderReader, type AskedHeaders } from './asked-headers.ts';
 import { AskedRequest } from './asked-request.ts';
 import type { DecisionMetrics } from './decision-metrics.ts';
 import { Deliberation } from './deliberation.ts';
 import type { DialectRules } from './dialect-rules.ts';
 import type { TakeReport } from './failure-report.ts';
-import { findForged, findMethodOverride } from './forged-headers.ts';
 import { createPeerCheck, type PeerRules } from './peer.ts';
 import { readQuestion, type Question } from './question.ts';
 import { readBody } from './question-body.ts';
@@ -93,7 +93,9 @@ type Handling = {
   readonly mayAsk: (req: IncomingMessage) => boolean;
   readonly readTrace: TraceReader;
   readonly allow: AllowSettings;
-  readonly ours: ReadonlySet<string>;
+  /** Reads the headers of a question, and of a report. */
+  readonly readHeaders: (raw: readonly string[]) => AskedHeaders;
+  readonly readReport: (raw: readonly string[]) => AskedHeaders;
   /** Payments that are being judged, by the question that asks. */
   readonly judging: Map<string, Deliberation>;
   /** Logs a mistake of the operator, once a minute. */
@@ -103,12 +105,17 @@ type Handling = {
 export function createDecisionHandler(deps: DecisionDeps): DecisionHandler {
   const { options, telemetry, clock } = deps;
   const { secretHeader } = options.peers;
+  const ours = [secretHeader, 'tollgate-request-id', PASS];
+  const { ownPrefix } = options.rules;
+  const readerBeside = (own: readonly string[]): Handling['readHeaders'] =>
+    createHeaderReader(options.rules, { ownPrefix, ours: new Set(own), allowed: options.allowHeaders });
   const handling: Handling = {
     deps,
     mayAsk: createPeerCheck(options.peers),
     readTrace: createTraceReader(deps.random),
     allow: { rules: options.rules, pass: options.pass, secretHeader },
-    ours: new Set([secretHeader, 'tollgate-request-id', PASS]),
+    readHeaders: readerBeside(ours),
+    readReport: readerBeside([...ours, CHARGE_ID_HEADER]),
     judging: new Map(),
     tell: createTeller(deps),
   };
@@ -128,10 +135,10 @@ export function createDecisionHandler(deps: DecisionDeps): DecisionHandler {
 }
 
 function journey(handling: Handling, asked: AskedRequest): void {
-  const { deps, mayAsk, ours } = handling;
+  const { deps, mayAsk } = handling;
   const { options, metrics } = deps;
   const { req, record } = asked;
-  const { rules, allowHeaders } = options;
+  const { rules } = options;
 
   // 1 peer: nothing that the request says is read before.
   if (!mayAsk(req)) return refuseUntrusted(handling, asked);
@@ -153,10 +160,9 @@ function journey(handling: Handling, asked: AskedRequest): void {
   const malformed = inspectInbound(req);
   if (malformed !== undefined) return refuse(handling, asked, malformed);
   const isReport = rules.reports && (req.url ?? '').split('?', 1)[0] === REPORT_PATH;
-  const known = isReport ? new Set([...ours, CHARGE_ID_HEADER]) : ours;
-  const forged = findForged(rawHeaders, { ownPrefix: rules.ownPrefix, ours: known, allowed: allowHeaders });
+  const { values, forged, override } = (isReport ? handling.readReport : handling.readHeaders)(rawHeaders);
   if (forged !== undefined) return refuseHeader(handling, asked, forged);
-  const question = readQuestion(req, rules, options.pathPrefix);
+  const question = readQuestion(req, values, rules, options.pathPrefix);
   if ('code' in question) {
     metrics.refused('question_malformed');
     handling.tell('a proxy asks in a way that cannot be read: its configuration has a mistake', {
@@ -174,7 +180,7 @@ function journey(handling: Handling, asked: AskedRequest): void {
   // 3 verdict, once what there is of a body was dropped.
   readBody(req, (body) => {
     try {
-      if (body === 'whole') judge(handling, asked, question);
+      if (body === 'whole') judge(handling, asked, { question, override });
       else if (body === 'too_large') refuse(handling, asked, problem('body_too_large', 'A question has no body.'));
     } catch (error) {
       fail(handling, asked, error);
@@ -182,9 +188,14 @@ function journey(handling: Handling, asked: AskedRequest): void {
   });
 }
 
-function judge(handling: Handling, asked: AskedRequest, question: Question): void {
+/** `override`: a header that may not be there if the path is protected. */
+function judge(
+  handling: Handling,
+  asked: AskedRequest,
+  { question, override }: { question: Question; override: string | undefined },
+): void {
   const { deps } = handling;
-  const { options, routes } = deps;
+  const { routes } = deps;
   const { req } = asked;
   const { method, target } = question;
   const preflight = isPreflight(method, req.headers);
@@ -194,10 +205,7 @@ function judge(handling: Handling, asked: AskedRequest, question: Question): voi
   asked.record.path = judgement.path;
   asked.record.target = judgement.target;
   if (judgement.target !== target) return refuseTarget(handling, asked, judgement.target);
-  if (judgement.match.kind !== 'none') {
-    const override = findMethodOverride(req.rawHeaders, options.allowHeaders);
-    if (override !== undefined) return refuseHeader(handling, asked, override);
-  }
+  if (judgement.match.kind !== 'none' && override !== undefined) return refuseHeader(handling, asked, override);
   decide(handling, asked, question, judgement);
 }
 
@@ -224,7 +232,8 @@ function decide(
       ...{ nowMs: clock.now(), customerTrusted: options.customerHeaderTrusted },
       asker: {
         dialect: options.rules.dialect,
-        askSha256: requestId === undefined ? null : hash('sha256', requestId),
+        // Only a payment is kept by who asked.
+        askSha256: requestId === undefined || verdict.kind === 'demand' ? null : hash('sha256', requestId),
         repeatWindowMs: options.repeatWindowMs,
       },
     },
@@ -289,7 +298,7 @@ function admit(handling: Handling, deliberation: Deliberation, asked: AskedReque
     admitted?.();
     return conclude(handling, deliberation, outcome);
   }
-  if (askSha256 === null)
+  if (verdict.kind === 'verify' && askSha256 === null)
     handling.tell('a proxy pays without naming a request id: a question that it repeats is refused', { dialect });
   if (name !== undefined) judging.set(name, deliberation);
   watchTime(handling, asked, deliberation);

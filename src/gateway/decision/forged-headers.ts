@@ -11,35 +11,25 @@ export type ForgedHeaderRules = {
   readonly allowed: ReadonlySet<string>;
 };
 
+/** What a header does that its request may not; `override`: not on paths that some route protects. */
+export type Forgery = 'forged' | 'override' | undefined;
+
 const BELIEVED: ReadonlySet<string> = new Set(['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']);
 const METHOD_OVERRIDES: ReadonlySet<string> = new Set(['x-http-method', 'x-http-method-override', 'x-method-override']);
 const OURS = 'tollgate-';
 
-/** Finds a header that speaks in our name or rewrites the request; undefined: there is none. */
-export function findForged(
-  raw: readonly string[],
-  { ownPrefix, ours, allowed }: ForgedHeaderRules,
-): string | undefined {
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = (raw[i] ?? '').toLowerCase();
-    const folded = fold(name);
-    if (folded.startsWith(OURS)) {
-      if (!ours.has(name)) return name;
-    } else if (rewritesRequest(folded)) {
-      const isOwn = BELIEVED.has(name) || (ownPrefix !== undefined && name.startsWith(ownPrefix) && name === folded);
-      if (!isOwn && !allowed.has(name)) return name;
-    }
-  }
-  return undefined;
-}
-
-/** Finds a header by which a framework takes the request for one of another method; undefined: there is none. */
-export function findMethodOverride(raw: readonly string[], allowed: ReadonlySet<string>): string | undefined {
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = (raw[i] ?? '').toLowerCase();
-    if (METHOD_OVERRIDES.has(fold(name)) && !allowed.has(name)) return name;
-  }
-  return undefined;
+/**
+ * Tells whether a header speaks in our name or rewrites the request (`forged`), or makes a framework take the request for one of
+ * another method (`override`). `name` is lower-case.
+ */
+export function forgeryOf(name: string, { ownPrefix, ours, allowed }: ForgedHeaderRules): Forgery {
+  const folded = fold(name);
+  if (folded.startsWith(OURS)) return ours.has(name) ? undefined : 'forged';
+  if (allowed.has(name)) return undefined;
+  if (METHOD_OVERRIDES.has(folded)) return 'override';
+  if (!rewritesRequest(folded)) return undefined;
+  const isOwn = BELIEVED.has(name) || (ownPrefix !== undefined && name.startsWith(ownPrefix) && name === folded);
+  return isOwn ? undefined : 'forged';
 }
 
 function fold(name: string): string {

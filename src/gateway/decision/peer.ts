@@ -1,6 +1,6 @@
 // The peers that may ask: by their address, and by a secret if there is one. Nothing that a request says of somebody else is
 // believed before this was looked at.
-import { hash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 export type PeerRules = {
@@ -12,22 +12,37 @@ export type PeerRules = {
 
 /** Makes the check whether the sender of a request may ask. */
 export function createPeerCheck({ trusts, secret, secretHeader }: PeerRules): (req: IncomingMessage) => boolean {
-  const wanted = secret === undefined ? undefined : digestOf(secret);
+  const isSecret = secret === undefined ? undefined : createSecretCheck(secret);
   return (req) => {
     if (!trusts(req.socket.remoteAddress)) return false;
-    if (wanted === undefined) return true;
+    if (isSecret === undefined) return true;
     const given = valuesOf(req.rawHeaders, secretHeader);
-    return given.length === 1 && timingSafeEqual(digestOf(given[0] ?? ''), wanted);
+    return given.length === 1 && isSecret(given[0] ?? '');
   };
 }
 
-/** Digests have one length, so that comparing takes one time. */
-function digestOf(text: string): Buffer {
-  return hash('sha256', Buffer.from(text, 'latin1'), 'buffer');
+/** Room in which secrets are compared, at least; longer than any that people make. */
+const LEAST_BYTES = 128;
+
+/** Makes a comparison with `secret` whose time tells nothing of it: every text fills the same room. */
+function createSecretCheck(secret: string): (given: string) => boolean {
+  const size = Math.max(LEAST_BYTES, 2 * Buffer.byteLength(secret));
+  const wanted = Buffer.alloc(size);
+  wanted.write(secret);
+  const room = Buffer.alloc(size);
+  return (given) => {
+    room.fill(0);
+    // A header's characters are its bytes, and none of them is 0. What does not fit cannot be the secret, which leaves room.
+    room.write(given, 'latin1');
+    return timingSafeEqual(room, wanted);
+  };
 }
 
 function valuesOf(raw: readonly string[], wanted: string): string[] {
   const values: string[] = [];
-  for (let i = 0; i + 1 < raw.length; i += 2) if (raw[i]?.toLowerCase() === wanted) values.push(raw[i + 1] ?? '');
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    if (name.length === wanted.length && name.toLowerCase() === wanted) values.push(raw[i + 1] ?? '');
+  }
   return values;
 }

@@ -2,6 +2,7 @@
 // one spelling, or there is no question: two readers of a doubled header take two different ones.
 import type { IncomingMessage } from 'node:http';
 import { problem, type Problem } from '../../domain/problem.ts';
+import { DOUBLE, FORWARDED_HOST, type AskedValues } from './asked-headers.ts';
 import type { DialectRules, QuestionHeaders } from './dialect-rules.ts';
 
 export type Question = {
@@ -16,15 +17,18 @@ export type Question = {
 
 const URL_FORM = /^https?:\/\/([A-Za-z0-9.:[\]-]+)(\/.*)$/i;
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
-const FORWARDED_HOST = 'x-forwarded-host';
 
-/** Reads the question of `req`. `pathPrefix` is what Envoy puts before each target. */
-export function readQuestion(req: IncomingMessage, rules: DialectRules, pathPrefix: string): Question | Problem {
-  const found = valuesOf(req, rules);
-  const requestId = single(found, rules.requestId);
+/** Reads the question of `req`, whose headers have `values`. `pathPrefix` is what Envoy puts before each target. */
+export function readQuestion(
+  req: IncomingMessage,
+  values: Readonly<AskedValues>,
+  rules: DialectRules,
+  pathPrefix: string,
+): Question | Problem {
+  const requestId = values.requestId;
   if (requestId === DOUBLE || (requestId !== undefined && !REQUEST_ID.test(requestId)))
     return malformed(`${rules.requestId} has to stand once, as 1 to 128 visible ASCII characters`);
-  const asked = rules.question === undefined ? ownLine(req, pathPrefix) : headerLine(found, rules.question);
+  const asked = rules.question === undefined ? ownLine(req, pathPrefix) : headerLine(values, rules.question);
   if ('code' in asked) return asked;
   if (asked.target.charCodeAt(0) !== 0x2f) return malformed('the target of the request does not begin with a slash');
   return { ...asked, requestId };
@@ -38,10 +42,8 @@ function ownLine({ method = '', url = '', headers }: IncomingMessage, pathPrefix
   return { method, target: url.slice(pathPrefix.length), host: headers.host };
 }
 
-function headerLine(found: Found, names: QuestionHeaders): AskedLine | Problem {
-  const method = single(found, names.method);
-  const uri = single(found, names.target);
-  const url = names.url === undefined ? undefined : single(found, names.url);
+function headerLine(values: Readonly<AskedValues>, names: QuestionHeaders): AskedLine | Problem {
+  const { method, target: uri, url, host } = values;
   if (method === undefined || method === DOUBLE || method === '')
     return malformed(`${names.method} has to stand once, with the method of the request`);
   if (uri === DOUBLE || uri === '')
@@ -54,30 +56,9 @@ function headerLine(found: Found, names: QuestionHeaders): AskedLine | Problem {
     return malformed(`${names.target} and ${names.url} name two targets`);
   const target = uri ?? rest;
   if (target === undefined) return malformed(`${names.target} has to stand once, with the target of the request`);
-  const host = single(found, FORWARDED_HOST);
   if (host === DOUBLE) return malformed(`${FORWARDED_HOST} has to stand once`);
   // A client of HTTP/1.0 may name none, and some proxies write that as nothing.
   return { method, target, host: host === undefined || host === '' ? authority : host };
-}
-
-const DOUBLE = Symbol('a header that stands twice');
-type Found = ReadonlyMap<string, string | typeof DOUBLE>;
-
-function valuesOf({ rawHeaders: raw }: IncomingMessage, { question, requestId }: DialectRules): Found {
-  const found = new Map<string, string | typeof DOUBLE>();
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = (raw[i] ?? '').toLowerCase();
-    const isMeant =
-      name === requestId ||
-      name === FORWARDED_HOST ||
-      (question !== undefined && (name === question.method || name === question.target || name === question.url));
-    if (isMeant) found.set(name, found.has(name) ? DOUBLE : (raw[i + 1] ?? ''));
-  }
-  return found;
-}
-
-function single(found: Found, name: string): string | typeof DOUBLE | undefined {
-  return found.get(name);
 }
 
 function malformed(detail: string): Problem {
