@@ -1,6 +1,6 @@
 // Refunds over a real chain and a real process: an operator sends tokens back and Tollgate records what the chain proves, and
 // nothing that it does not. What is recorded survives a kill, is told to a webhook, and stands in every book.
-import { encodeFunctionData } from 'viem';
+import { encodeFunctionData, type Hex } from 'viem';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MULTICALL, MULTICALL_ABI, testAccount, USDC, USDC_ABI } from '../support/chain/chain.ts';
 import { createPayer } from '../support/chain/payer.ts';
@@ -228,6 +228,35 @@ describe('refunds', () => {
       expect((await refund(one, { transaction })).charge['refunds']).toMatchObject([{ log_index: 1, amount: '0.10' }]);
       expect((await refund(two, { transaction })).charge['refunds']).toMatchObject([{ log_index: 0, amount: '0.10' }]);
       expect(await said(three, { transaction })).toBe('422 refund_unproven');
+    },
+  );
+
+  test(
+    'attack: tokens that go from the payer to itself, or leave it again in the same transaction, prove nothing',
+    { timeout: 60_000 },
+    async () => {
+      const id = await bought();
+      const { address } = paid.payer;
+      const moveFromPayer = async (to: string): Promise<Hex> => {
+        const { signature, authorization } = await paid.payer.authorize({ to, value: 100_000n });
+        const { from, value, validAfter, validBefore, nonce } = authorization;
+        const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signature];
+        return encodeFunctionData({ abi: USDC_ABI, functionName: 'transferWithAuthorization', args });
+      };
+      const itself = await refund(id, { transaction: await sendAs(USDC, await moveFromPayer(address)) });
+      expect([itself.status, itself.charge['detail']]).toEqual([
+        422,
+        expect.stringContaining("it moves none of the charge's token from somebody else"),
+      ]);
+      const give = encodeFunctionData({ abi: USDC_ABI, functionName: 'transfer', args: [address, 100_000n] });
+      const calls = [give, await moveFromPayer(STRANGER)].map((callData) => ({ target: USDC, callData }));
+      const both = encodeFunctionData({ abi: MULTICALL_ABI, functionName: 'tryAggregate', args: [true, calls] });
+      const there = await refund(id, { transaction: await sendAs(MULTICALL, both) });
+      expect([there.status, there.charge['detail']]).toEqual([
+        422,
+        expect.stringContaining("it takes the charge's token from the payer as well"),
+      ]);
+      expect((await chargeOf(id))['refunded']).toBeNull();
     },
   );
 

@@ -1,11 +1,13 @@
 // Payments on Solana, over a real virtual machine with the reference client and facilitator: paid, refused, and killed at
 // every named point of a charge's life. The chain's balance has the last word.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findTokenAccount } from '../../src/gateway/rails/svm/addresses.ts';
 import { CRASH_POINTS } from '../support/crash-point.ts';
 import { createThings, payThroughKill, THINGS } from '../support/killed-thing.ts';
 import { until } from '../support/paid-tollgate.ts';
-import { SVM_NETWORK } from '../support/svm/chain.ts';
+import { SVM_NETWORK, SVM_USDC } from '../support/svm/chain.ts';
 import { startPaidSolana, type PaidSolana } from '../support/svm/paid-solana.ts';
+import { base58, buildTransaction, keyOf, transferChecked, unbase58 } from '../support/svm/wire.ts';
 
 let paid: PaidSolana;
 const things = createThings();
@@ -38,6 +40,56 @@ test('attack: a payment that was used buys nothing more', async () => {
   expect((await paid.pay('/thing/once', credential)).status).toBe(200);
   expect((await paid.pay('/thing/other', credential)).status).toBe(402);
   expect(paid.earned() - before).toBe(100_000n);
+});
+
+test('behaviour: a refund is recorded once the chain shows a transfer back to the payer, for one charge, and with the chain away none is', async () => {
+  const operator = keyOf('operator');
+  paid.chain.airdrop(operator.address);
+  paid.chain.mint(operator.address, 10_000_000n);
+  const [source = '', destination = '', stranger = ''] = [operator, paid.payer, keyOf('stranger')].map(({ address }) =>
+    findTokenAccount(address, SVM_USDC),
+  );
+  paid.chain.mint(keyOf('stranger').address, 0n);
+  const send = (to: string, amount: bigint): string => {
+    const { value } = paid.chain.rpc('getLatestBlockhash', [{ commitment: 'confirmed' }]) as {
+      value: { blockhash: string };
+    };
+    const move = { source, destination: to, mint: SVM_USDC, authority: operator.address, amount, decimals: 6 };
+    const { base64 } = buildTransaction({
+      ...{ feePayer: operator, sign: [operator], blockhash: unbase58(value.blockhash) },
+      instructions: [transferChecked(move)],
+    });
+    return String(paid.chain.rpc('sendTransaction', [base64]));
+  };
+  const bought = async (thing: string): Promise<string> => {
+    expect((await paid.payer.fetch(paid.url(`/thing/${thing}`))).status).toBe(200);
+    await until('it is delivered', async () => (await paid.charges())[0]?.status === 'delivered');
+    return (await paid.charges())[0]?.id ?? '';
+  };
+  const said = async (id: string, transaction: string, more: object = {}): Promise<string> => {
+    const { status, said: answer } = await paid.refund(id, { transaction, ...more });
+    return typeof answer['code'] === 'string' ? `${status} ${answer['code']}` : String(status);
+  };
+  const before = send(destination, 100_000n);
+  const [one, two] = [await bought('given-back'), await bought('kept')];
+  const unproven = '422 refund_unproven';
+  expect(await said(one, before)).toBe(unproven);
+  expect(await said(one, base58(Buffer.alloc(64, 5)))).toBe(unproven);
+  expect(await said(one, send(destination, 99_999n))).toBe(unproven);
+  expect(await said(one, send(stranger, 100_000n))).toBe(unproven);
+  expect(await said(one, `0x${'ab'.repeat(32)}`)).toBe('422 invalid');
+  const back = send(destination, 100_000n);
+  paid.chain.answer('getTransaction', 'drop', 2);
+  expect(await said(one, back)).toBe('503 chain_unavailable');
+  const { status, said: charge } = await paid.refund(one, { transaction: back, reason: 'too late' });
+  expect(status).toBe(201);
+  expect(charge).toMatchObject({
+    refunded: { amount: '0.10', transactions: [back] },
+    refunds: [{ transaction: back, proven: true, log_index: 0, amount_atomic: '100000', reason: 'too late' }],
+  });
+  expect([await said(one, back), await said(two, back)]).toEqual(['200', unproven]);
+  // A larger amount does as well.
+  expect(await said(two, send(destination, 150_000n))).toBe('201');
 });
 
 /** Each point with one method, in turn: a kill costs two starts. */

@@ -18,9 +18,18 @@ export type FindRefund = (view: SoughtOnNode) => Promise<RefundProof | NodeOutag
 /** A transfer to the payer, by its place among those of its transaction. */
 export type FoundTransfer = { readonly logIndex: number; readonly amount: bigint };
 
+/** Transfers of the charge's token between its payer and others, in one transaction. */
+export type PayerTransfers = {
+  /** Transfers to the payer; one from the payer to itself gives nothing, and is none. */
+  readonly received: readonly FoundTransfer[];
+  /** Whether the transaction takes some of the payer's tokens as well, so that what came may be gone. */
+  readonly taken: boolean;
+};
+
 /** Judges the transfers of a transaction to the payer. Other refunds may need the larger ones: the exact amount comes first. */
-export function judgeTransfers(transfers: readonly FoundTransfer[], amount: bigint): RefundProof {
-  const enough = transfers.filter((each) => each.amount >= amount);
+export function judgeTransfers({ received, taken }: PayerTransfers, amount: bigint): RefundProof {
+  if (received.length > 0 && taken) return TAKEN_AGAIN;
+  const enough = received.filter((each) => each.amount >= amount);
   if (enough.length > 0) {
     const order = enough.toSorted((a, b) =>
       a.amount === b.amount ? a.logIndex - b.logIndex : a.amount < b.amount ? -1 : 1,
@@ -28,8 +37,8 @@ export function judgeTransfers(transfers: readonly FoundTransfer[], amount: bigi
     return { kind: 'proven', logIndexes: order.map(({ logIndex }) => logIndex) };
   }
   const why =
-    transfers.length === 0
-      ? "it moves none of the charge's token to the payer"
+    received.length === 0
+      ? "it moves none of the charge's token from somebody else to the payer"
       : 'it moves less than that to the payer, in one transfer';
   return { kind: 'unproven', why };
 }
@@ -44,6 +53,10 @@ export function tooShallow(depth: number, confirmations: number): RefundProof {
 export const NO_SUCH_TRANSACTION: RefundProof = {
   kind: 'unproven',
   why: 'the chain has no such transaction; if it was just sent, try again in a moment',
+};
+const TAKEN_AGAIN: RefundProof = {
+  kind: 'unproven',
+  why: "it takes the charge's token from the payer as well; send it in a transaction of its own",
 };
 export const FAILED_TRANSACTION: RefundProof = { kind: 'unproven', why: 'the transaction failed' };
 export const TOO_OLD: RefundProof = { kind: 'unproven', why: 'it is not younger than the payment' };

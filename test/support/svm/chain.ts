@@ -9,9 +9,17 @@ import {
   getCompiledTransactionMessageEncoder,
   getTransactionDecoder,
 } from '@solana/kit';
-import { FailedTransactionMetadata, LiteSVM } from 'litesvm';
+import { FailedTransactionMetadata, LiteSVM, type TransactionMetadata } from 'litesvm';
 import { z } from 'zod';
 import { findTokenAccount } from '../../../src/gateway/rails/svm/addresses.ts';
+import {
+  loadAddresses,
+  readTokenBalances,
+  showTransaction,
+  type LoadedAddresses,
+  type ReadAccount,
+  type TokenBalance,
+} from './shown-transaction.ts';
 import { base58, PROGRAMS, unbase58 } from './wire.ts';
 
 export const SVM_NETWORK = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
@@ -34,6 +42,8 @@ export type SvmChain = {
   readonly mint: (owner: string, amount: bigint, mint?: string) => void;
   /** Another token of six decimals. */
   readonly createMint: (mint: string, program: string) => void;
+  /** Puts an account of these bytes there, whatever was there before. */
+  readonly setAccount: (address: string, data: Buffer, program: string) => void;
   /** What `owner` has of the test token; undefined where there is no account. */
   readonly balanceOf: (owner: string, mint?: string) => bigint | undefined;
   /** Lamports, for fees. */
@@ -58,11 +68,18 @@ type Landed = {
   readonly bytes: Buffer;
   readonly height: number;
   readonly time: number;
+  /** Those of the message, then those of its look-up tables. */
   readonly accounts: readonly string[];
+  readonly loaded: LoadedAddresses;
+  readonly message: ReturnType<ReturnType<typeof getCompiledTransactionMessageDecoder>['decode']>;
+  readonly signatures: readonly string[];
   readonly err: string | null;
+  readonly ran: TransactionMetadata | undefined;
+  readonly before: readonly TokenBalance[];
+  readonly after: readonly TokenBalance[];
   readonly version: 'legacy' | 0;
 };
-type Sent = Pick<Landed, 'signature' | 'bytes' | 'accounts' | 'version'> & {
+type Sent = Pick<Landed, 'signature' | 'signatures' | 'bytes' | 'message' | 'version'> & {
   readonly transaction: ReturnType<ReturnType<typeof getTransactionDecoder>['decode']>;
   readonly blockhash: string;
   readonly messageHash: string;
@@ -115,6 +132,7 @@ export async function startSvm(now: () => number = Date.now): Promise<SvmChain> 
     calls,
     mint: node.mint,
     createMint: node.createMint,
+    setAccount: node.setAccount,
     balanceOf: node.balanceOf,
     airdrop: node.airdrop,
     mine: node.mine,
@@ -153,6 +171,7 @@ function perform(node: Node, method: string, params: readonly unknown[]): Exclud
 type Node = ReturnType<typeof createNode>;
 type Options = {
   readonly commitment?: string;
+  readonly encoding?: string;
   readonly limit?: number;
   readonly before?: string;
   readonly until?: string;
@@ -186,12 +205,19 @@ function createNode(now: () => number) {
   const execute = (sent: Sent): void => {
     // What can pay no fee is in no block.
     if (!isYoung(sent.blockhash) || hashes.has(sent.messageHash)) return;
-    const { transaction, signature, bytes, accounts, version } = sent;
+    const { transaction, messageHash, blockhash: _blockhash, ...shown } = sent;
+    const loaded = loadAddresses(sent.message, readAccount);
+    const accounts = [...sent.message.staticAccounts, ...loaded.writable, ...loaded.readonly];
+    const before = readTokenBalances(accounts, readAccount);
     const end = svm.sendTransaction(transaction);
-    const err = end instanceof FailedTransactionMetadata ? end.toString() : null;
+    const isFailed = end instanceof FailedTransactionMetadata;
+    const err = isFailed ? end.toString() : null;
     if (err?.includes('SignatureFailure') || err?.includes('AccountNotFound')) return;
-    hashes.add(sent.messageHash);
-    landed.push({ signature, bytes, accounts, version, err, height: height(), time: blocks.at(-1)?.time ?? 0 });
+    hashes.add(messageHash);
+    const after = readTokenBalances(accounts, readAccount);
+    const ran = isFailed ? undefined : end;
+    const time = blocks.at(-1)?.time ?? 0;
+    landed.push({ ...shown, ...{ accounts, loaded, before, after, ran, err, time }, height: height() });
   };
   const mine = (count = 1): void => {
     for (let mined = 0; mined < count; mined++) {
@@ -202,6 +228,10 @@ function createNode(now: () => number) {
     }
   };
 
+  const readAccount: ReadAccount = (address) => {
+    const account = svm.getAccount(at(address));
+    return account.exists ? { data: Buffer.from(account.data), program: account.programAddress } : undefined;
+  };
   const setAccount = (address: string, data: Buffer, owner: string): void => {
     svm.setAccount({
       address: at(address),
@@ -353,16 +383,11 @@ function createNode(now: () => number) {
           confirmationStatus: one.height <= heightAt('finalized') ? 'finalized' : 'confirmed',
         }));
     },
-    getTransaction: (signature: string, { commitment }: Options = {}) => {
+    getTransaction: (signature: string, { commitment, encoding = 'json' }: Options = {}) => {
       const one = found(signature, commitment);
       if (one === undefined) return null;
-      return {
-        slot: one.height + EMPTY_SLOTS,
-        blockTime: one.time,
-        transaction: [one.bytes.toString('base64'), 'base64'],
-        meta: { err: one.err, fee: 10_000, innerInstructions: [], logMessages: [], preBalances: [], postBalances: [] },
-        version: one.version,
-      };
+      const { height, time: blockTime, version } = one;
+      return { slot: height + EMPTY_SLOTS, blockTime, ...showTransaction(one, encoding), version };
     },
   };
   const simulate = methods['simulateTransaction'] as unknown as (
@@ -378,6 +403,7 @@ function createNode(now: () => number) {
     mine,
     balanceOf,
     createMint,
+    setAccount,
     automine: (on: boolean) => {
       mining = on;
     },
@@ -403,12 +429,13 @@ function read(base64: string): Sent {
     const compiled = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes);
     const again = Buffer.from(getCompiledTransactionMessageEncoder().encode(compiled));
     if (!again.equals(Buffer.from(transaction.messageBytes))) throw new Error('bytes that a node does not read');
-    const [first] = Object.values(transaction.signatures);
+    const signatures = Object.values(transaction.signatures).map((each) => base58(each ?? new Uint8Array(64)));
     return {
       bytes,
       transaction,
-      signature: base58(first ?? new Uint8Array(64)),
-      accounts: compiled.staticAccounts,
+      signatures,
+      signature: signatures[0] ?? '',
+      message: compiled,
       blockhash: compiled.lifetimeToken,
       messageHash: createHash('sha256').update(new Uint8Array(transaction.messageBytes)).digest('hex'),
       version: compiled.version === 'legacy' ? 'legacy' : 0,

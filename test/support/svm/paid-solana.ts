@@ -37,6 +37,8 @@ export type PaidSolana = {
   readonly sign: (target: string, method?: string, by?: SvmPayer) => Promise<string>;
   readonly pay: (target: string, credential: string, init?: RequestInit) => Promise<Response>;
   readonly charges: () => Promise<readonly ChargeSeen[]>;
+  /** Records a refund of a charge: the status, and the charge or what is wrong. */
+  readonly refund: (chargeId: string, body: object) => Promise<{ readonly status: number; readonly said: ChargeSeen }>;
   /** Kills it and starts it again on the same store; resolves when the way is offered. */
   readonly restart: (env?: Readonly<Record<string, string>>) => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -120,6 +122,14 @@ export async function startPaidSolana(options: {
       });
       const { data } = (await response.json()) as { data: ChargeSeen[] };
       return data;
+    },
+    refund: async (chargeId, body) => {
+      const response = await fetch(`${tollgate.url('registry')}/v1/billing/charges/${chargeId}/refunds`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      return { status: response.status, said: (await response.json()) as ChargeSeen };
     },
     restart: async (env) => {
       await tollgate.kill();

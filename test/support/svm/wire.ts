@@ -102,6 +102,8 @@ export type Draft = {
   readonly blockhash?: Buffer;
   readonly version?: 'legacy' | number;
   readonly lookups?: Buffer;
+  /** Addresses that the look-up tables add, in their order. */
+  readonly loaded?: readonly string[];
   /** Changes the message before it is signed. */
   readonly message?: (message: Buffer) => Buffer;
 };
@@ -109,7 +111,7 @@ export type Draft = {
 export type Built = { readonly bytes: Buffer; readonly message: Buffer; readonly base64: string };
 
 export function buildTransaction(draft: Draft): Built {
-  const { feePayer, instructions, sign: signing = [], version = 0 } = draft;
+  const { feePayer, instructions, sign: signing = [], version = 0, loaded = [] } = draft;
   const metas = new Map<string, { signer: boolean; writable: boolean }>();
   metas.set(feePayer.address, { signer: true, writable: true });
   const add = (address: string, signer = false, writable = false): void => {
@@ -122,13 +124,15 @@ export function buildTransaction(draft: Draft): Built {
   }
   const rank = ({ signer, writable }: { signer: boolean; writable: boolean }): number =>
     (signer ? 0 : 2) + (writable ? 0 : 1);
-  const sorted = [...metas].toSorted(([a, one], [b, other]) =>
-    a === feePayer.address ? -1 : b === feePayer.address ? 1 : rank(one) - rank(other),
-  );
+  const sorted = [...metas]
+    .filter(([address]) => !loaded.includes(address))
+    .toSorted(([a, one], [b, other]) =>
+      a === feePayer.address ? -1 : b === feePayer.address ? 1 : rank(one) - rank(other),
+    );
   const addresses = sorted.map(([address]) => address);
   const count = (wanted: number): number => sorted.filter(([, meta]) => rank(meta) === wanted).length;
   const required = count(0) + count(1);
-  const at = (address: string): number => addresses.indexOf(address);
+  const at = (address: string): number => [...addresses, ...loaded].indexOf(address);
   const made = Buffer.concat([
     version === 'legacy' ? Buffer.alloc(0) : Buffer.of(0x80 | version),
     Buffer.of(required, count(1), count(3)),

@@ -1,6 +1,7 @@
-// Looks on an EVM chain whether a transaction gave the money of a charge back: a Transfer of its token to its payer. Its place is
-// that among the logs of the transaction, as in the proof of a payment. It is younger than the payment by its block, or, if
-// the node does not have the payment, by the block's time.
+// Looks on an EVM chain whether a transaction gave the money of a charge back: a Transfer of its token to its payer, from somebody
+// else. Its place is that among the logs of the transaction, as in the proof of a payment. It is younger than the payment by its
+// block, or, if the node does not have the payment, by the block's time.
+import type { RefundSubject } from '../../../domain/payment/refund-proof.ts';
 import { failed, type NodeOutage } from '../away.ts';
 import {
   FAILED_TRANSACTION,
@@ -9,6 +10,7 @@ import {
   TOO_OLD,
   tooShallow,
   type FindRefund,
+  type PayerTransfers,
   type SoughtOnNode,
 } from '../sought-refund.ts';
 import { blockSchema, padAddress, quantity, receiptSchema, toHex, TRANSFER } from './look.ts';
@@ -34,17 +36,18 @@ export const findEvmRefund: FindRefund = async (view) => {
   return judgeTransfers(transfersTo(receipt, charge.payment), sought.amount);
 };
 
-/** Transfers of the token to the payer. */
-function transfersTo({ logs }: Receipt, { asset, payer }: SoughtOnNode['charge']['payment']) {
-  return logs.flatMap(({ address, topics, data }, logIndex) => {
-    const isOne =
-      address === asset &&
-      topics.length === 3 &&
-      topics[0] === TRANSFER &&
-      topics[2] === `0x${padAddress(payer)}` &&
-      data.length === 2 + WORD_DIGITS;
-    return isOne ? [{ logIndex, amount: BigInt(data) }] : [];
+/** Transfers of the token to the payer, and whether some left the payer. One from the payer to itself is neither. */
+function transfersTo({ logs }: Receipt, { asset, payer }: RefundSubject['payment']): PayerTransfers {
+  const self = `0x${padAddress(payer)}`;
+  const moved = logs.flatMap(({ address, topics, data }, logIndex) => {
+    const [event, from, to] = topics;
+    const isOne = address === asset && topics.length === 3 && event === TRANSFER && data.length === 2 + WORD_DIGITS;
+    return isOne && from !== to ? [{ logIndex, from, to, amount: BigInt(data) }] : [];
   });
+  return {
+    received: moved.flatMap(({ logIndex, to, amount }) => (to === self ? [{ logIndex, amount }] : [])),
+    taken: moved.some(({ from, amount }) => from === self && amount > 0n),
+  };
 }
 
 async function isYounger(view: SoughtOnNode, refund: Receipt): Promise<boolean | NodeOutage> {

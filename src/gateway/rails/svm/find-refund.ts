@@ -1,8 +1,10 @@
-// Looks on a Solana chain whether a transaction gave the money of a charge back: a transfer of the SPL Token program to the
-// payer's token account, made by the transaction itself or by a program that it runs. Its place is that among all transfers of
-// the transaction, in the order in which they were made. It is younger than the payment by its slot, or, if the node does not
-// have the payment, by its time.
+// Looks on a Solana chain whether a transaction gave the money of a charge back: a transfer of the SPL Token program from somebody
+// else to a token account of the payer, made by the transaction itself or by a program that it runs. Whose an account is, and how
+// much is in it, the chain says before and after the transaction. A transfer's place is that among all transfers of the
+// transaction, in the order in which they were made. It is younger than the payment by its slot, or, if the node does not have the
+// payment, by its time.
 import { z } from 'zod';
+import type { RefundSubject } from '../../../domain/payment/refund-proof.ts';
 import { failed, type NodeOutage } from '../away.ts';
 import {
   FAILED_TRANSACTION,
@@ -11,10 +13,10 @@ import {
   TOO_OLD,
   tooShallow,
   type FindRefund,
-  type FoundTransfer,
+  type PayerTransfers,
   type SoughtOnNode,
 } from '../sought-refund.ts';
-import { findTokenAccount, readBase58, TOKEN_PROGRAM } from './addresses.ts';
+import { readBase58, TOKEN_PROGRAM } from './addresses.ts';
 
 const whole = z.number().int().min(0);
 const address = z.string().max(44);
@@ -24,6 +26,14 @@ const instruction = z.object({
   data: z.string().max(20_000),
 });
 const instructions = z.array(instruction).max(1000);
+/** What a token account holds, before or after the transaction. */
+const balance = z.object({
+  accountIndex: whole,
+  mint: address,
+  owner: address.nullish(),
+  uiTokenAmount: z.object({ amount: z.string().regex(/^\d{1,20}$/) }),
+});
+const balances = z.array(balance).max(256).nullish();
 const transactionSchema = z
   .object({
     slot: whole,
@@ -42,6 +52,8 @@ const transactionSchema = z
         loadedAddresses: z
           .object({ writable: z.array(address).max(256), readonly: z.array(address).max(256) })
           .nullish(),
+        preTokenBalances: balances,
+        postTokenBalances: balances,
       })
       .nullable(),
   })
@@ -62,6 +74,7 @@ export const findSvmRefund: FindRefund = async (view) => {
   if ('away' in landed) return landed;
   if (landed.meta === null) return { away: 'getTransaction: it lists more than it has' };
   if (landed.meta.err !== null) return FAILED_TRANSACTION;
+  if (!landed.meta.postTokenBalances) return { away: 'getTransaction: it does not say what token accounts hold' };
   const slot = await view.node.ask(view.turn, 'getSlot', [{ commitment: 'confirmed' }], whole);
   if (slot.kind !== 'result') return failed(slot, 'getSlot');
   const depth = slot.value - landed.slot + 1;
@@ -69,28 +82,51 @@ export const findSvmRefund: FindRefund = async (view) => {
   const young = await isYounger(view, landed);
   if (typeof young !== 'boolean') return young;
   if (!young) return TOO_OLD;
-  const account = findTokenAccount(charge.payment.payer, charge.payment.asset);
-  return judgeTransfers(account === undefined ? [] : transfersTo(landed, account), sought.amount);
+  return judgeTransfers(transfersTo(landed.transaction, landed.meta, charge.payment), sought.amount);
 };
 
-/** Transfers to a token account: it holds one token alone, so none of another can be among them. */
-function transfersTo({ transaction, meta }: Landed, account: string): FoundTransfer[] {
-  const { accountKeys, instructions: outer } = transaction.message;
-  const keys = [...accountKeys, ...(meta?.loadedAddresses?.writable ?? []), ...(meta?.loadedAddresses?.readonly ?? [])];
-  const inner = new Map(meta?.innerInstructions?.map((each) => [each.index, each.instructions]));
+type Meta = NonNullable<Landed['meta']>;
+
+/** Transfers to the payer, and what of the token left the payer again. */
+function transfersTo(
+  { message }: Landed['transaction'],
+  meta: Meta,
+  { payer, asset }: RefundSubject['payment'],
+): PayerTransfers {
+  const { accountKeys, instructions: outer } = message;
+  const { innerInstructions, loadedAddresses, preTokenBalances, postTokenBalances } = meta;
+  const keys = [...accountKeys, ...(loadedAddresses?.writable ?? []), ...(loadedAddresses?.readonly ?? [])];
+  const inner = new Map(innerInstructions?.map((each) => [each.index, each.instructions]));
   const inOrder = outer.flatMap((each, index) => [each, ...(inner.get(index) ?? [])]);
   const all = inOrder.flatMap((each) => readTransfer(each, keys) ?? []);
-  return all.flatMap(({ paid, amount }, logIndex) => (paid === account ? [{ logIndex, amount }] : []));
+
+  const ofPayer = (balances: Balances): readonly Balance[] =>
+    (balances ?? []).filter(({ owner, mint }) => owner === payer && mint === asset);
+  const accountsOf = (balances: Balances): ReadonlySet<string> =>
+    new Set(ofPayer(balances).flatMap(({ accountIndex }) => keys[accountIndex] ?? []));
+  const sumOf = (balances: Balances): bigint =>
+    ofPayer(balances).reduce((sum, { uiTokenAmount }) => sum + BigInt(uiTokenAmount.amount), 0n);
+  const [before, after] = [accountsOf(preTokenBalances), accountsOf(postTokenBalances)];
+  const received = all.flatMap(({ from, paid, amount }, logIndex) =>
+    after.has(paid) && !after.has(from) && !before.has(from) ? [{ logIndex, amount }] : [],
+  );
+  const gained = sumOf(postTokenBalances) - sumOf(preTokenBalances);
+  return { received, taken: received.reduce((sum, { amount }) => sum + amount, 0n) > gained };
 }
 
-function readTransfer(
-  { programIdIndex, accounts, data }: Instruction,
-  keys: readonly string[],
-): { readonly paid: string | undefined; readonly amount: bigint } | undefined {
+type Balance = z.output<typeof balance>;
+type Balances = z.output<typeof balances>;
+
+/** A transfer between two token accounts. */
+type Transfer = { readonly from: string; readonly paid: string; readonly amount: bigint };
+
+function readTransfer({ programIdIndex, accounts, data }: Instruction, keys: readonly string[]): Transfer | undefined {
   if (keys[programIdIndex] !== TOKEN_PROGRAM) return undefined;
+  const keyAt = (index: number | undefined): string => keys[index ?? -1] ?? '';
   for (const { tag, length, paid } of TRANSFERS) {
     const bytes = readBase58(data, length);
-    if (bytes?.[0] === tag) return { paid: keys[accounts[paid] ?? -1], amount: bytes.readBigUInt64LE(1) };
+    if (bytes?.[0] !== tag) continue;
+    return { from: keyAt(accounts[0]), paid: keyAt(accounts[paid]), amount: bytes.readBigUInt64LE(1) };
   }
   return undefined;
 }

@@ -274,7 +274,7 @@ test('attack: a node that lists a transaction and shows another proves nothing',
   const [payment, other] = [makePayment('wanted'), makePayment('other')];
   send(payment);
   send(other);
-  const shown = chain.rpc('getTransaction', [other.signature, { commitment: 'confirmed' }]);
+  const shown = chain.rpc('getTransaction', [other.signature, { commitment: 'confirmed', encoding: 'base64' }]);
   chain.answer('getTransaction', { result: shown });
   const look = lookerFor(payment);
   expect(await look()).toMatchObject({ kind: 'open', used: false });

@@ -75,7 +75,10 @@ test('behaviour: a payment of the client passes our check, verifies, settles and
   expect((chain.balanceOf(SHOP) ?? 0n) - before).toBe(10_000n);
 
   // What is on the chain is the same message, whoever signed beside the payer.
-  const landed = chain.rpc('getTransaction', [settled['transaction'], { commitment: 'confirmed' }]) as {
+  const landed = chain.rpc('getTransaction', [
+    settled['transaction'],
+    { commitment: 'confirmed', encoding: 'base64' },
+  ]) as {
     transaction: [string];
     meta: { err: unknown };
   };
