@@ -104,6 +104,18 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
     expect(copied.stdout).toMatch(/^charges +239 +[0-9a-f]{64}$/m);
     expect(copied.stdout).toMatch(/^copied to postgres:\/\/127\.0\.0\.1:\d+\/test_\d+ \(tollgate\), in [\d.]+ s$/m);
     expect(await readThrough(() => openTestStore(at.url))).toEqual(before);
+    const target = await sharedPostgres();
+    for (const table of PLAIN_TABLES) {
+      const columns = COPIED[table].join(', ');
+      const written = rowsIn(at.file, `SELECT ${columns} FROM ${table}`);
+      const texts = COPIED[table].map((column) => `${column}::text`).join(', ');
+      const copiedRows = await target.query(
+        `SELECT ${texts} FROM tollgate.${table}`,
+        new URL(at.url).pathname.slice(1),
+      );
+      expect([table, asTexts(copiedRows)]).toEqual([table, asTexts(written)]);
+      expect([table, written.length > 0]).toEqual([table, true]);
+    }
 
     for (const command of [['serve'], ['keys', 'create', '--name', 'late'], ['migrate'], ['charges', 'list']]) {
       const refused = await at.run(...command, '-c', 'from.yaml');
@@ -424,6 +436,40 @@ describe.skipIf(!hasPostgres)('tollgate copy', () => {
   );
 });
 
+/** Tables that are the same in both kinds of store, column by column. */
+const PLAIN_TABLES = [
+  ...['passes', 'pass_draws', 'refund_proofs', 'refund_sums', 'sale_totals', 'request_totals', 'overhead_totals'],
+  ...[
+    'totals_sources',
+    'audit',
+    'changes',
+    'webhook_endpoints',
+    'webhook_wants',
+    'webhook_events',
+    'webhook_deliveries',
+  ],
+] as const satisfies readonly CopiedTable[];
+
+function rowsIn(file: string, sql: string): readonly Record<string, unknown>[] {
+  const db = new DatabaseSync(file);
+  const rows = db.prepare(sql).all();
+  db.close();
+  return rows;
+}
+
+/** Rows as sorted texts; a text of PostgreSQL holds no NUL. */
+function asTexts(rows: readonly Record<string, unknown>[]): string[] {
+  const valueOf = (value: unknown): string | null =>
+    typeof value === 'string'
+      ? value.replaceAll('\0', '\uFFFD')
+      : typeof value === 'number' || typeof value === 'bigint'
+        ? String(value)
+        : null;
+  return rows
+    .map((row) => JSON.stringify(Object.entries(row).map(([name, value]) => [name, valueOf(value)])))
+    .toSorted();
+}
+
 type Contents = Readonly<Record<string, unknown>> & { readonly charges: readonly unknown[] };
 
 /** All that a store tells, through its ports; a text of PostgreSQL holds no NUL. */
@@ -442,7 +488,12 @@ async function readThrough(open: () => Promise<Store>): Promise<Contents> {
       keys: await apiKeys.list(),
       charges: found.filter((each) => each !== undefined),
       order: (await charges.list({ limit: 200 })).charges.map(({ id }) => id),
-      ...{ counts: await charges.countByState(), sums: await charges.summary(query) },
+      ...{
+        counts: await charges.countByState(),
+        sums: await charges.summary(query),
+        refunded: await charges.refunded(),
+      },
+      passes: (await charges.passes.list({ limit: 999 })).map(({ pass, book }) => ({ pass, book })),
     };
     const written = JSON.stringify(contents, (_, value: unknown) => {
       if (typeof value === 'bigint') return String(value);

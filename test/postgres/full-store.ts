@@ -5,10 +5,12 @@ import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { createApiKey } from '../../src/registry/auth/api-keys.ts';
 import { sqlitePlace } from '../../src/registry/store/sqlite/place.ts';
+import { writePassInSale, type PassInSale } from '../../src/domain/selling/pass.ts';
+import type { DrawChange } from '../../src/domain/selling/pass-book.ts';
 import type { Store, StoredRoute } from '../../src/registry/store/ports.ts';
-import { claimOf, OTHER_ROUTE, proofOf, requestOf, ROUTE_ID } from '../cases/claims.ts';
+import { claimOf, hash32, OTHER_ROUTE, proofOf, requestOf, ROUTE_ID, sha256 } from '../cases/claims.ts';
 import { storedRoute } from '../cases/routes.ts';
-import { hourOf, minuteOf } from '../contract/totals.ts';
+import { hourOf, minuteOf, saleOf } from '../contract/totals.ts';
 import { silent } from './store.ts';
 
 export const ACTOR = { owner: 'local-run/one' };
@@ -28,11 +30,15 @@ export async function fillStore(file: string, charges: number): Promise<void> {
     const { id } = (await createApiKey(store.apiKeys, { name: 'revoked', scopes: ['sdk'] }, made)).stored;
     await store.apiKeys.revoke(id, new Date().toISOString());
     await store.apiKeys.use('configuration:sidecar ö', 1_800_000_000_000);
+    // Events are written for endpoints that are there.
+    await store.charges.webhooks.declare([{ id: 'books', types: ['charge.settled', 'charge.refunded'] }], undefined);
+    await store.charges.webhooks.tell({ type: 'test', subject: '', content: '{"ä":1}', endpointId: 'books' });
     const ledger = createLedger(store.charges, SPELLING);
     for (let first = 0; first < charges; first += 500)
       await Promise.all(
         Array.from({ length: Math.min(500, charges - first) }, (_, index) => writeCharge(ledger, first + index)),
       );
+    for (let n = 0; n < charges; n += PASS_EACH) await drawOn(store, n);
     await writeCounts(store);
   } finally {
     await store.close();
@@ -44,6 +50,8 @@ async function writeCounts({ charges: { totals } }: Store): Promise<void> {
   const rows = [
     minuteOf(startMs, { free: 3, paid: 2, error: 1 }, [0, 4, 19]),
     ...[ROUTE_ID, OTHER_ROUTE, 'other'].map((routeId) => hourOf(startMs, routeId, { paid: 1, released: 2 })),
+    saleOf(startMs, { kind: 'plan', subject: 'plän', detail: 'pass', requests: 3 }),
+    saleOf(startMs, { kind: 'would_charge', subject: 'plän', detail: 'USD', requests: 1, amount: '12345', scale: 4 }),
   ];
   await totals.add({ source: 'sidecar', seq: 2, rows, status: '{"name":"edgeö"}' });
 }
@@ -66,9 +74,55 @@ async function writeRoutes({ routes }: Store): Promise<void> {
   );
 }
 
+/** One charge of so many buys a pass. */
+const PASS_EACH = 16;
+const DAY_MS = 86_400_000;
+const TERMS: Pick<PassInSale, 'planId' | 'validMs' | 'scope' | 'first'> = {
+  ...{ planId: 'plän', validMs: DAY_MS, scope: 'plan', first: '1' },
+};
+const SALES: readonly PassInSale[] = [
+  { ...TERMS, termsId: 'hundred', kind: 'uses', uses: 100 },
+  { ...TERMS, termsId: 'top-up', kind: 'credit', credit: '5.00', first: '0.25' },
+  { ...TERMS, termsId: 'day', kind: 'seconds', seconds: 86_400, scope: 'route' },
+  { ...TERMS, termsId: 'two', kind: 'uses', uses: 2 },
+] as readonly PassInSale[];
+
+function saleIn(n: number): PassInSale | undefined {
+  return n % PASS_EACH === 0 ? SALES[(n / PASS_EACH) % SALES.length] : undefined;
+}
+
+/** Leaves draws on the pass of a charge in every state that there is, and revokes some passes. */
+async function drawOn({ charges: { passes } }: Store, n: number): Promise<void> {
+  const sale = saleIn(n);
+  const passId = `pass_test-${n}`;
+  if (sale === undefined || sale.kind === 'seconds') return;
+  const { pass } = (await passes.get(passId)) ?? {};
+  if (pass === undefined) throw new Error(`charge ${n} opened no pass`);
+  const { planId, routeId, kind, currency } = pass;
+  const draw = async (name: string, ...ends: readonly DrawChange['kind'][]): Promise<void> => {
+    const named = { passId, useId: `use_${n}_${name}`, owner: `${passes.run}/${name}` };
+    const key = { sha256: sha256(`${n} ${name}`), method: 'POST', targetSha256: sha256('/ä') };
+    const reserve: DrawChange = {
+      ...{ ...named, kind: 'reserve', leaseMs: LEASE_MS, of: { planId, routeId, kind, currency } },
+      ...{ amount: kind === 'uses' ? 1n : 3n * 10n ** 16n, key: name === 'keyed' ? key : null },
+    };
+    await passes.change(reserve);
+    for (const end of ends)
+      await passes.change(
+        end === 'take' ? { ...named, kind: end, amount: null } : { ...named, kind: 'give_back', because: 'left' },
+      );
+  };
+  await draw('keyed', 'take');
+  await draw('given', 'give_back');
+  await draw('open');
+  if (n % 5 === 0) await passes.revoke(passId, { actor: 'röot', via: 'command_line', requestId: null });
+}
+
 /** Every eighth one stands as far as the others of its kind. */
 async function writeCharge(ledger: Ledger, n: number): Promise<void> {
+  const sale = saleIn(n);
   const claim = claimOf(n, {
+    pass: sale === undefined ? null : writePassInSale(sale),
     route: { id: n % 3 === 0 ? OTHER_ROUTE : ROUTE_ID, method: 'GET', pattern: '/reports/*' },
     customerId: n % 5 === 0 ? `cüstomer ${n}` : null,
     request: requestOf('GET', `/reports/${n}`),
@@ -90,8 +144,16 @@ async function writeCharge(ledger: Ledger, n: number): Promise<void> {
     headSent: false,
   };
   const failed: ChargeEvent = { kind: 'undelivered', because: 'upstream_failed', headSent: false };
+  const giveBack = (part: bigint, logIndex: number | null): ChargeEvent => ({
+    ...{ kind: 'refunded', note: 'too läte' },
+    transfer: { transaction: hash32(0xfee000 + n), logIndex, amount: part, reason: 'too läte' },
+  });
+  const isGivenBack = sale === undefined ? n % PASS_EACH === 8 : sale.kind === 'seconds';
   const events: readonly (readonly ChargeEvent[])[] = [
-    [started, settled, { kind: 'delivered', partial: false }],
+    [
+      ...[started, settled, { kind: 'delivered', partial: false } as const],
+      ...(isGivenBack ? [giveBack(n % 3 === 0 ? claim.amount : 40_000n, n % 5 === 0 ? null : n)] : []),
+    ],
     [started, settled, failed, { kind: 'refunded', note: 'sörry' }],
     [],
     [started],
