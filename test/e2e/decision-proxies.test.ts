@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { startTap, type DecisionTap } from '../lab/bypass/decision-tap.ts';
 import { SECRET, send } from '../support/asker.ts';
+import { forgedThatArrive } from '../support/forged-headers.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { temporaryFolder } from '../support/process.ts';
 import { headerOf, openRaw, type RawAnswer } from '../support/raw-client.ts';
@@ -311,30 +312,20 @@ describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
   });
 
   test('attack: headers in our name and credentials of payers are refused, or never reach the API', async () => {
-    for (const name of [
+    const names = [
       ...['Tollgate-Pass', 'SIGN-IN-WITH-X', 'PAYMENT-SIGNATURE', 'X-PAYMENT'],
-      'Tollgate-Payer',
-      'tollgate_charge_id',
-      'Tollgate.Amount',
-      'X-Original-URI',
-      'X-Forwarded-Uri',
-      'X-Rewrite-URL',
-      'X_Original.URL',
-      'X-Envoy-Original-Path',
-      'Script-Name',
-      'Tollgate-Secret',
-      'Tollgate-Request-Id',
+      ...['Tollgate-Payer', 'tollgate_charge_id', 'Tollgate.Amount', 'Tollgate-Secret', 'Tollgate-Request-Id'],
+      ...[
+        'X-Original-URI',
+        'X-Forwarded-Uri',
+        'X-Rewrite-URL',
+        'X_Original.URL',
+        'X-Envoy-Original-Path',
+        'Script-Name',
+      ],
       ...['Tollgate-Access', 'Tollgate-Customer-Id', 'Tollgate-Charge-Id', 'Tollgate-Network', 'Tollgate-Use-Id'],
-    ]) {
-      const before = paid.upstream.seen.length;
-      const client = await openRaw(proxy.port);
-      client.send(`GET /free/a HTTP/1.1\r\nHost: a\r\n${name}: /free/forged\r\nConnection: close\r\n\r\n`);
-      await client.closed;
-      for (const { headers, url } of paid.upstream.seen.slice(before)) {
-        expect(url).toBe('/free/a');
-        expect(JSON.stringify(headers)).not.toContain('forged');
-      }
-    }
+    ];
+    expect(await forgedThatArrive(proxy.port, paid.upstream, names)).toEqual([]);
   });
 
   test('behaviour: an API that dies under a paid request is reported, and its payer asks again without paying', async () => {
