@@ -1,10 +1,10 @@
 // Routes, and prices of plans, that cannot be paid with the receivers: each would answer 503 for ever, so it is refused before anything starts.
 // Only receivers and routes that are valid by themselves are looked at.
 import type { Networks } from '../domain/payment/network.ts';
-import { multiplyPrices, parsePrice, withinDigits, type Price } from '../domain/payment/money.ts';
-import { DEFAULT_RECEIVER, findUnpayable, type Receiver } from '../domain/payment/offer.ts';
+import { parsePrice } from '../domain/payment/money.ts';
+import { DEFAULT_RECEIVER, findUnpayable, mostDecimals, type Receiver } from '../domain/payment/offer.ts';
 import { STANDARD_PLAN } from '../domain/selling/plan.ts';
-import { highestSum, type PlanPrice } from '../domain/selling/price.ts';
+import { findPriceFaults, type PriceFault } from '../domain/selling/price-faults.ts';
 import { suggest } from '../domain/suggest.ts';
 import { price, toPlanPrice } from './price.ts';
 import { valueAt, type Issue } from './problems.ts';
@@ -58,30 +58,23 @@ function unpayablePrices(raw: Readonly<Record<string, unknown>>, receivers: Read
     const paidTo = sold.flatMap(({ receiver_config_id: named }) => receivers.get(named ?? DEFAULT_RECEIVER) ?? []);
     const judged = sold.length > 0 ? paidTo : [...receivers.values()];
     if (judged.length === 0) return [];
-    const decimalsOf = ({ ways }: Receiver): number => Math.max(...ways.map(({ way }) => way.decimals));
     // A route of the file has one receiver; where routes are not known, one that can be paid is enough.
-    const most = sold.length > 0 ? Math.min(...judged.map(decimalsOf)) : Math.max(...judged.map(decimalsOf));
+    const most = sold.length > 0 ? Math.min(...judged.map(mostDecimals)) : Math.max(...judged.map(mostDecimals));
     const amounts = sold.flatMap(({ amount }) => parsePrice(amount) ?? []);
-    return priceFaults(toPlanPrice(given.data), amounts, most).map(({ path, message }) => ({
-      path: ['selling', 'plans', index, 'price', ...path],
-      message: `cannot be paid: ${message}`,
-    }));
+    return findPriceFaults(toPlanPrice(given.data), amounts, most).map((fault) => {
+      const { path, message } = issueOf(fault, most);
+      return { path: ['selling', 'plans', index, 'price', ...path], message: `cannot be paid: ${message}` };
+    });
   });
 }
 
-function priceFaults(planned: PlanPrice, amounts: readonly Price[], decimals: number): Issue[] {
-  const isFine = (each: Price): boolean => each.scale <= decimals;
-  const message = `has more digits after the point than the ${decimals} decimals of the asset; write fewer`;
-  const rules = planned.rules.flatMap(({ base }, index): Issue[] => {
-    const made = base.kind === 'amount' ? [base.amount] : amounts.map((own) => multiplyPrices(own, base.factor));
-    const name = base.kind === 'amount' ? 'amount' : 'times';
-    return made.every(isFine) ? [] : [{ path: ['rules', index, name], message }];
-  });
-  const units: Issue[] =
-    planned.units === undefined || isFine(planned.units.amount) ? [] : [{ path: ['units', 'amount'], message }];
-  const isTooHigh = amounts.some((own) => !withinDigits(highestSum(planned, own)));
-  const digits = 'its highest price has more than 12 digits before the point; write lower amounts or a lower max';
-  return [...rules, ...units, ...(isTooHigh ? [{ path: [], message: digits }] : [])];
+function issueOf({ at, kind }: PriceFault, decimals: number): Issue {
+  const path = at.part === 'rule' ? ['rules', at.index, at.name] : at.part === 'units' ? ['units', 'amount'] : [];
+  const message =
+    kind === 'decimals'
+      ? `has more digits after the point than the ${decimals} decimals of the asset; write fewer`
+      : 'its highest price has more than 12 digits before the point; write lower amounts or a lower max';
+  return { path, message };
 }
 
 function readReceiver(input: unknown, networks: Networks): Receiver[] {

@@ -93,12 +93,49 @@ describe('a price by rules and units', () => {
     expect([large.status, codeOf(large)]).toEqual([400, 'price_ambiguous']);
   });
 
-  test('refuses: a price with more decimals than the asset has: 503, never rounded', async () => {
+  test('refuses: a route whose plan would ask for more decimals than the asset has, or for too many digits, is 422 where it is written', async () => {
     expect(await priceOf('/odd?size=tiny')).toBe('0.000001');
+    const write = async (method: string, path: string, body: object): Promise<unknown> => {
+      const answer = await kit.dashboard(method, `/v1/billing/protected-routes${path}`, body);
+      const { id, errors } = JSON.parse(answer.body) as { id?: string; errors?: { pointer: string; detail: string }[] };
+      return errors ?? id;
+    };
     const made = { route_pattern: '/finer', method: 'GET', amount: '0.01', plan_id: 'odd' };
-    expect((await kit.dashboard('POST', '/v1/billing/protected-routes', made)).status).toBe(201);
-    expect(await priceOf('/finer?size=tiny')).toBe('503 price_unpayable');
-    expect(await priceOf('/finer')).toBe('0.01');
+    const tooFine = [
+      {
+        pointer: '/amount',
+        detail:
+          'Requests could not be paid: by the plan odd, rule 1 would have more digits after the point than the 6 decimals of the asset of the receiver default.',
+      },
+    ];
+    expect(await write('POST', '', made)).toEqual(tooFine);
+    expect(await write('POST', '', { ...made, amount: '999999999999', plan_id: 'p' })).toEqual([
+      {
+        pointer: '/amount',
+        detail:
+          'Requests could not be paid: by the plan p, the highest price would have more than 12 digits before the point.',
+      },
+    ]);
+    const id = String(await write('POST', '', { ...made, plan_id: null }));
+    expect(await write('PATCH', `/${id}`, { plan_id: 'odd' })).toEqual(tooFine);
+    expect(await write('PATCH', `/${id}`, { amount: '0.10', plan_id: 'odd' })).toBe(id);
+    expect(await write('PATCH', `/${id}`, { amount: '0.01' })).toEqual(tooFine);
+    expect(await priceOf('/finer?size=tiny')).toBe('0.000001');
+  });
+
+  test('refuses: a price with more decimals than the asset has, of a plan that changed since: 503, never rounded', async () => {
+    const finer = PLANS.replace('times: "0.00001"', 'times: "0.000001"');
+    const own = await startPlans(PLANS);
+    try {
+      const made = { route_pattern: '/written', method: 'GET', amount: '0.10', plan_id: 'odd' };
+      expect((await own.dashboard('POST', '/v1/billing/protected-routes', made)).status).toBe(201);
+      await own.reload(finer.replace('"/odd", amount: "0.10"', '"/odd", amount: "1"'));
+      const asked = await own.ask('/written?size=tiny');
+      expect([asked.status, codeOf(asked)]).toEqual([503, 'price_unpayable']);
+      expect(quoteOf(await own.ask('/written')).amount).toBe('0.10');
+    } finally {
+      await own.close();
+    }
   });
 
   test('behaviour: a free request is not priced, and the 402 after it is', async () => {

@@ -87,7 +87,8 @@ export function offeredWays({ ways }: Receiver, price: Price): readonly OfferedW
   });
 }
 
-function mostDecimals({ ways }: Receiver): number {
+/** Decimals of the finest asset that a receiver takes. */
+export function mostDecimals({ ways }: Pick<Receiver, 'ways'>): number {
   return Math.max(...ways.map(({ way }) => way.decimals));
 }
 

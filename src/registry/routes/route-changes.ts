@@ -1,10 +1,12 @@
 // A wanted route: made of a body, or of a stored route and a patch, and whether it is allowed. Pure.
 import type { FieldError } from '../../domain/problem.ts';
-import { type Receiver, findUnpayable } from '../../domain/payment/offer.ts';
+import { DEFAULT_RECEIVER, findUnpayable, mostDecimals, type Receiver } from '../../domain/payment/offer.ts';
 import { fromWire, patchRoute, type Route, type RouteInput, type RoutePatch } from '../../domain/routing/route.ts';
+import { parsePrice } from '../../domain/payment/money.ts';
 import { parsePattern } from '../../domain/routing/pattern.ts';
 import { refuseMethod } from '../../domain/routing/method.ts';
 import { findPlan, type Plans } from '../../domain/selling/plan.ts';
+import { findPriceFaults } from '../../domain/selling/price-faults.ts';
 import type { NewRoute, StoredRoute, Writer } from '../store/ports.ts';
 
 export type RouteRules = {
@@ -35,6 +37,7 @@ export function findNewFaults(
     ...findUnreceivable(route, methods()),
     ...findUnpayable(route, receivers(), unknownReceiver()),
     ...findUnplanned(route, plans?.()),
+    ...findUnpayablePlan(route, receivers(), plans?.()),
   ];
 }
 
@@ -49,10 +52,12 @@ export function findChangeFaults(route: Route, changed: Route, rules: RouteRules
   const activated = changed.status === 'active' && route.status === 'paused';
   const repriced = activated || changed.amount !== route.amount || changed.currency !== route.currency;
   const repaid = repriced || changed.receiverConfigId !== route.receiverConfigId;
+  const replanned = activated || changed.planId !== route.planId;
   return [
     ...(changed.method === route.method ? [] : findUnreceivable(changed, rules.methods())),
     ...(repaid ? findUnpayable(changed, rules.receivers(), rules.unknownReceiver()) : []),
-    ...(activated || changed.planId !== route.planId ? findUnplanned(changed, rules.plans?.()) : []),
+    ...(replanned ? findUnplanned(changed, rules.plans?.()) : []),
+    ...(repaid || replanned ? findUnpayablePlan(changed, rules.receivers(), rules.plans?.()) : []),
   ];
 }
 
@@ -71,4 +76,27 @@ function findUnplanned({ planId }: Route, plans: Plans | undefined): readonly Fi
   const known = [...plans.byId.keys()].join(', ');
   const detail = `There is no plan ${planId} here, so that every request would be refused. ${known === '' ? 'None is configured.' : `Configured are ${known}.`}`;
   return [{ pointer: '/plan_id', detail }];
+}
+
+/** A price of the plan that the asset of the route's receiver cannot hold would be answered 503. */
+function findUnpayablePlan(
+  route: Pick<Route, 'amount' | 'planId' | 'receiverConfigId'>,
+  receivers: ReadonlyMap<string, Receiver>,
+  plans: Plans | undefined,
+): readonly FieldError[] {
+  const plan = plans && findPlan(route, plans);
+  const receiver = receivers.get(route.receiverConfigId ?? DEFAULT_RECEIVER);
+  const own = parsePrice(route.amount);
+  if (plan === undefined || 'code' in plan || plan.price === undefined || !receiver || !own) return [];
+  const decimals = mostDecimals(receiver);
+  return findPriceFaults(plan.price, [own], decimals).map(({ kind, at }) => {
+    const what = at.part === 'rule' ? `rule ${at.index + 1}` : at.part === 'units' ? 'the units' : 'the highest price';
+    // What follows from the amount is the amount's fault; the rest is the plan's, whatever the amount.
+    const pointer = at.part === 'sum' || (at.part === 'rule' && at.name === 'times') ? '/amount' : '/plan_id';
+    const has =
+      kind === 'decimals'
+        ? `more digits after the point than the ${decimals} decimals of the asset of the receiver ${receiver.id}`
+        : 'more than 12 digits before the point';
+    return { pointer, detail: `Requests could not be paid: by the plan ${plan.id}, ${what} would have ${has}.` };
+  });
 }
