@@ -150,7 +150,7 @@ export async function startPlans(
 }
 
 /** A facilitator that takes every payment for good. */
-async function startBeliever(): Promise<{ url: string; calls: string[]; close: () => Promise<void> }> {
+export async function startBeliever(): Promise<{ url: string; calls: string[]; close: () => Promise<void> }> {
   const calls: string[] = [];
   const server = createServer((req, res) => {
     let text = '';
