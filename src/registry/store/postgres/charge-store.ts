@@ -23,6 +23,7 @@ import { plain, type BatchResult } from './charge-batch.ts';
 import { createChargeConnections } from './charge-connections.ts';
 import { watchChanges } from './charge-changes.ts';
 import { createCounters } from './counters.ts';
+import { createLivePassLimit, TOO_MANY_PASSES } from './live-pass-limit.ts';
 import { createPasses } from './pass-store.ts';
 import { createPrune } from './charge-prune.ts';
 import type { AskReader } from './charge-lists.ts';
@@ -41,6 +42,8 @@ export type PostgresChargesOptions = {
   readonly run?: string | undefined;
   /** Offset of the ledger's clock in tests, in milliseconds. */
   readonly shift?: () => number;
+  /** Passes that may be good at a time, in tests. */
+  readonly mostLivePasses?: number;
 };
 
 const ANSWER_BYTES = 1024 * 1024;
@@ -79,9 +82,8 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     find: (id) => find({ id }),
     update: write,
   });
-  const counters = createCounters({
-    ...{ schema: links.schema, named: sql.named, use: writers.use, now, settings: links.settings },
-  });
+  const shared = { schema: links.schema, named: sql.named, use: writers.use, now, settings: links.settings };
+  const counters = createCounters(shared);
   const asking = askingOf(links);
   const readers = { ask: asking(sql.named), once: asking((text) => ({ name: '', text })) };
 
@@ -95,16 +97,12 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     return isLater ? updateLater(row) : write(row, kept);
   };
 
-  const passes = createPasses({
-    ...{
-      schema: links.schema,
-      run,
-      named: sql.named,
-      use: writers.use,
-      ask: readers.once,
-      now,
-      settings: links.settings,
-    },
+  const passes = createPasses({ ...shared, run, ask: readers.once });
+  const livePasses = createLivePassLimit({
+    schema: links.schema,
+    ask: readers.once,
+    now,
+    most: options.mostLivePasses,
   });
 
   return {
@@ -113,6 +111,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     keptBodyBytes: options.answerLimitBytes ?? ANSWER_BYTES,
     find,
     insert: async (entry) => {
+      if (await livePasses.forbids(entry)) return TOO_MANY_PASSES;
       const insert = async (): Promise<ReturnType<typeof refusal>> =>
         refusal(await writers.call({ kind: 'insert', insert: toRowInsert(entry, now()) }));
       const refused = await timedClaim(links.observe, insert, (result) => result === undefined);
@@ -121,6 +120,7 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       );
     },
     update: async (change): Promise<UpdateResult> => {
+      if ('claim' in change.because && (await livePasses.forbids(change.because))) return TOO_MANY_PASSES;
       const refused = await update(change);
       const { before, after } = change;
       return refused ?? { kind: 'written', charge: { charge: after, version: before.version + 1 } };

@@ -147,7 +147,8 @@ export type PassOpener = {
   ) => boolean;
 };
 
-export function createPassOpener(db: DatabaseSync): PassOpener {
+/** `most`: passes that may be good at a time. */
+export function createPassOpener(db: DatabaseSync, most = MOST_LIVE_PASSES): PassOpener {
   const sql = {
     open: db.prepare(
       `INSERT INTO passes (${PASS_COLUMNS.join(', ')}) VALUES (${places(PASS_COLUMNS)}) ON CONFLICT DO NOTHING`,
@@ -163,7 +164,11 @@ export function createPassOpener(db: DatabaseSync): PassOpener {
        WHERE state IN ('claimed', 'settling') AND payer = ?1 AND id <> ?3 AND pass IS NOT NULL
          AND json_extract(pass, '$.plan') = ?2 AND (state = 'settling' OR lease_until > ?4)`,
     ),
-    all: db.prepare(`SELECT count(*) AS passes FROM passes WHERE ${LIVE}`),
+    // There are no more than numbers from the first to the last one: only if these are so many, passes are counted.
+    all: db.prepare(
+      `SELECT CASE WHEN numbers < ?2 THEN numbers ELSE (SELECT count(*) FROM passes WHERE ${LIVE.replace('?', '?1')}) END AS passes
+       FROM (SELECT coalesce((SELECT max(seq) FROM passes) - (SELECT min(seq) FROM passes) + 1, 0) AS numbers)`,
+    ),
   };
   let all = 0;
   let countedAt = -Infinity;
@@ -176,10 +181,10 @@ export function createPassOpener(db: DatabaseSync): PassOpener {
     revoke: (chargeId, now) => void sql.revoke.run(now, passIdOf(chargeId)),
     isFull: ({ payer, plan, charge }, now) => {
       if (now - countedAt > COUNTED_MS || now < countedAt) {
-        all = integer(sql.all.get(now) ?? {}, 'passes');
+        all = integer(sql.all.get(now, most) ?? {}, 'passes');
         countedAt = now;
       }
-      if (all >= MOST_LIVE_PASSES) return true;
+      if (all >= most) return true;
       const live = integer(sql.live.get(payer, plan, now) ?? {}, 'passes');
       if (live >= PASSES_OF_A_PAYER) return true;
       return live + integer(sql.pending.get(payer, plan, charge, now) ?? {}, 'passes') >= PASSES_OF_A_PAYER;
