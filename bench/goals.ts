@@ -14,10 +14,12 @@ import {
   NGINX,
   PAID_GET,
   PAID_POST,
+  pricedName,
   swappedName,
   tollgateName,
+  unpricedName,
 } from './names.ts';
-import { median, ratio, spreadOf, type Row, type Spread } from './report.ts';
+import { difference, median, ratio, spreadOf, type Row, type Spread } from './report.ts';
 
 export type Goal = {
   readonly what: string;
@@ -67,6 +69,19 @@ export const GOALS: readonly Goal[] = [
     must: 0.8,
     aim: 0.95,
     read: share(CONSTANT),
+  },
+  {
+    what: '402 priced by rules and units, over one without',
+    section: 'price',
+    better: 'less',
+    must: 8,
+    aim: 4,
+    unit: 'us',
+    digits: 1,
+    read: (find) => {
+      const [priced, unpriced] = [find(pricedName(MAIN)), find(unpricedName(MAIN))];
+      return priced && unpriced && difference(priced.rounds, unpriced.rounds, 'cpuUs');
+    },
   },
   {
     what: 'an allow for a free path, CPU to a free GET',

@@ -17,6 +17,9 @@ export const tollgateName = (routes: number): string => `Tollgate, ${routes} rou
 /** The document of what is sold, and a 402 of the same process. */
 export const documentName = (routes: number): string => `Tollgate, ${routes} routes, /openapi.json`;
 export const besideDocumentName = (routes: number): string => `Tollgate, ${routes} routes, 402 beside /openapi.json`;
+/** 402s of one process: of a route without a plan, and of one whose plan prices what is asked. */
+export const unpricedName = (routes: number): string => `Tollgate, ${routes} routes, 402 without a plan`;
+export const pricedName = (routes: number): string => `Tollgate, ${routes} routes, 402 priced by rules`;
 /** Rows of a decision listener, and the 402 that the proxy of the same process writes. */
 export const allowName = (routes: number): string => `Tollgate, ${routes} routes, an allow`;
 export const askedDemandName = (routes: number): string => `Tollgate, ${routes} routes, 402 to a question`;

@@ -42,6 +42,15 @@ export function percentile(sorted: ArrayLike<number>, percent: number): number {
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? 0;
 }
 
+/** `of` less `by`, round by round; rounds that one of them has not are left out. */
+export function difference(of: readonly Round[], by: readonly Round[], key: string): Spread | undefined {
+  const values = of.flatMap((round, index) => {
+    const [a, b] = [round[key], by[index]?.[key]];
+    return a === undefined || b === undefined ? [] : [a - b];
+  });
+  return spread(values);
+}
+
 /** `over` / `under`, round by round; rounds that one of them has not, or with nothing to divide by, are left out. */
 export function ratio(over: readonly Round[], under: readonly Round[], key: string): Spread | undefined {
   const values = over.flatMap((round, index) => {

@@ -7,6 +7,7 @@ import { measurePaid } from './paying.ts';
 import { measureDecisions } from './deciding.ts';
 import { measureDemands } from './demands.ts';
 import { measureFree, measurePost } from './forwarding.ts';
+import { measurePrices } from './pricing.ts';
 import { measureMatcher, measureQuotes } from './matching.ts';
 import type { Section } from './report.ts';
 import type { Stage } from './stage.ts';
@@ -31,6 +32,11 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'payment-required',
     summary: '402 with few and many routes, against constant answers',
     run: (stage) => measureDemands(withMoreRounds(stage)),
+  },
+  {
+    name: 'price',
+    summary: '402 of a price by rules and units, beside one without a plan',
+    run: (stage) => measurePrices(withMoreRounds(stage)),
   },
   {
     name: 'decision',

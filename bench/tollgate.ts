@@ -25,6 +25,8 @@ export type TollgateOptions = {
   readonly discovery?: boolean;
   /** It answers questions as well, as Caddy asks them. */
   readonly decision?: boolean;
+  /** Further sections of its configuration. */
+  readonly more?: string;
 };
 
 /** Receivers of the bench: nothing is paid in it, so its facilitator is never asked. */
@@ -58,6 +60,7 @@ async function serve(
     configFile,
     configuration(options.upstreamPort, routesFrom) +
       (options.discovery === true ? 'discovery: {}\n' : '') +
+      (options.more ?? '') +
       (options.decision === true ? `decision: { listen: 127.0.0.1:0, dialect: caddy, secret: ${SECRET} }\n` : ''),
   );
   const profiling = profilingFlags(options.profiles, options.label);
