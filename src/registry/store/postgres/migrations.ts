@@ -28,6 +28,7 @@ const SCHEMA: readonly { readonly file: string; readonly leastReader: number }[]
   { file: 'postgres-18.sql', leastReader: 1 },
   { file: 'postgres-19.sql', leastReader: 1 },
   { file: 'postgres-20.sql', leastReader: 1 },
+  { file: 'postgres-21.sql', leastReader: 1 },
 ];
 const LOCK = 0x4d494752;
 const LOCK_MS = 3000;

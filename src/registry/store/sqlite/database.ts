@@ -28,6 +28,7 @@ const SCHEMA: readonly string[] = [
   'schema-18.sql',
   'schema-19.sql',
   'schema-20.sql',
+  'schema-21.sql',
 ];
 const APPLICATION_ID = 0x54474154;
 /** Milliseconds that opening and migrating wait for another process that is doing the same. */
