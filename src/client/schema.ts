@@ -538,6 +538,75 @@ export interface Schemas {
     refusals_elsewhere: boolean;
     ledger_elsewhere: boolean;
   };
+  LedgerDrawRequest: {
+    changes: ({
+      kind: 'reserve';
+      use_id: string;
+      owner: string;
+      amount: string;
+      lease_ms: number;
+      key: {
+        sha256: string;
+        method: string;
+        target_sha256: string;
+      } | null;
+      of: {
+        plan_id: string;
+        route_id: string;
+        kind: 'seconds' | 'uses' | 'credit';
+        currency: string;
+      };
+    } | {
+      kind: 'take';
+      use_id: string;
+      owner: string;
+      amount: string | null;
+    } | {
+      kind: 'give_back';
+      use_id: string;
+      owner: string;
+      because: 'not_charged' | 'left' | 'unasked' | 'unheard';
+      key_sha256?: string;
+    })[];
+  };
+  LedgerDrawOutcomes: {
+    results: ({
+      kind: 'reserved' | 'repeated' | 'taken' | 'given_back';
+      use_id: string;
+      left: string;
+      terms_id: string;
+      worth: string;
+    } | {
+      kind: 'in_use' | 'used_up' | 'unknown' | 'expired' | 'revoked' | 'scope' | 'conflict' | 'lost';
+    })[];
+  };
+  LedgerPasses: {
+    data: {
+      id: string;
+      terms: Record<string, string>;
+      route_id: string;
+      payer: string;
+      network: string;
+      amount: string;
+      currency: string;
+      sold_at: number;
+      ends_at: number;
+      revoked_at: number | null;
+      sold: string;
+      drawn: string;
+      reserved: string;
+      uses: number;
+      lost: number;
+      gone: number;
+    }[];
+  };
+  LedgerRevocations: {
+    data: {
+      id: string;
+      revoked_at: number;
+      ends_at: number;
+    }[];
+  };
   /** What the proxy would do with a request. `answer` is null if it goes upstream, or with `reason` if this process cannot say. */
   Try: {
     target: string | null;
@@ -1410,7 +1479,7 @@ export interface Operations {
     };
   };
   '/v1/ledger/renewals': {
-    /** Say that charges are still being worked on. A charge whose lease ran out may be taken over by another sidecar. */
+    /** Say that charges are still being worked on. Ids of charges and of uses of passes. A charge whose lease ran out may be taken over by another sidecar; a use is given back. */
     POST: {
       body: Schemas['LedgerRenewalRequest'];
       answer: Schemas['LedgerRenewals'];
@@ -1446,6 +1515,35 @@ export interface Operations {
           used?: number;
         }[];
       };
+    };
+  };
+  '/v1/ledger/passes/{id}/draws': {
+    /** Reserve uses of a pass, take them, or give them back. Up to 100 changes of one pass, each atomic and durable, in their order. A use names its request by `use_id` and `owner`: a change that is repeated with them is the same change, and a reservation that was given up is never made later. */
+    POST: {
+      params: {
+        id: string;
+      };
+      body: Schemas['LedgerDrawRequest'];
+      answer: Schemas['LedgerDrawOutcomes'];
+    };
+  };
+  '/v1/ledger/passes': {
+    /** Passes of a payer that have not ended. At most 256, with their books. `gone` counts uses that were given back because the client left. */
+    GET: {
+      query: {
+        payer: string;
+      };
+      answer: Schemas['LedgerPasses'];
+    };
+  };
+  '/v1/ledger/revocations': {
+    /** Passes that were revoked since a time. Passes that have not ended. `after` is in milliseconds since the epoch. */
+    GET: {
+      query: {
+        after: string;
+        limit?: string | undefined;
+      };
+      answer: Schemas['LedgerRevocations'];
     };
   };
   '/v1/ledger/totals': {

@@ -26,7 +26,7 @@ export type SidecarLedger = {
   /** Reports; undefined if the ledger is elsewhere. */
   readonly reports: StoredLedger | undefined;
   readonly counters: CounterChanger;
-  readonly passes: PassLedger | undefined;
+  readonly passes: PassLedger;
   readonly readiness: Readiness;
   /** Reads the size of its own store; undefined if the ledger is elsewhere. */
   readonly stats: StorePlace['stats'] | undefined;
@@ -100,7 +100,7 @@ export async function ledgerOfSidecar(
     ledger: createLedger(store, SPELLING),
     reports: undefined,
     counters: store.counters,
-    passes: undefined,
+    passes: store.passes,
     readiness,
     stats: undefined,
     load: undefined,

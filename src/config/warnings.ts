@@ -4,7 +4,6 @@ import path from 'node:path';
 import { RUNNING_FILE } from './data-folder.ts';
 import { hostOf, isSafeUrl, parseUrl } from './fields.ts';
 import { formatListen, isLoopback, isNearby } from './addresses.ts';
-import { workerStore } from '../domain/store-settings.ts';
 import type { Networks } from '../domain/payment/network.ts';
 import type { ReceiverWay } from '../domain/payment/offer.ts';
 import { readAgain } from './receivers.ts';
@@ -92,7 +91,7 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
         `the plan ${plan.id} counts free requests by address, and proxy.trusted_proxies names nobody: behind a proxy or load balancer all clients are one address`,
       );
   }
-  warnings.push(...priceWarnings(config), ...drawWarnings(config));
+  warnings.push(...priceWarnings(config));
   const { sync } = config;
   if (sync && !isSafeUrl(sync.registryUrl)) {
     warnings.push(
@@ -145,19 +144,6 @@ function assertionWarnings({ assertion, proxy, decision, selling }: LoadedConfig
   return [
     'assertion.on is plan and `selling.plans` is empty: no request is asserted; write on: protected, or plans and the `plan_id` of routes',
   ];
-}
-
-/** Warns of passes that only a process with the ledger's store at hand can draw on. */
-function drawWarnings({ front, selling, registry, charges, workers }: LoadedConfig): string[] {
-  const store = registry?.store ?? charges.store;
-  const isAtHand = store !== undefined && (workers === 1 || workerStore(store) !== undefined);
-  if (front === undefined || isAtHand) return [];
-  return [...selling.plans.byId.values()].flatMap(({ id, passes }) => {
-    const drawn = passes.filter(({ kind }) => kind !== 'seconds');
-    if (drawn.length === 0) return [];
-    const named = drawn.map((pass) => pass.id).join(', ');
-    return `${named} of the plan ${id} cannot be drawn on here, so the plan goes without: in this version passes by uses and credit need a process that opens the ledger's store itself; give it PostgreSQL, or a store of its own without workers`;
-  });
 }
 
 /** Flags were its source, whether they are read now or a command reads what the server wrote of them. */

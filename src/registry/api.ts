@@ -54,6 +54,15 @@ import { endpoint, JSON_TYPE, MERGE_PATCH_TYPE, type Endpoint } from './http/end
 import { advanceClaim, claimPayment, findClaims, LEDGER_BODY_BYTES, renewLeases } from './charges/ledger-endpoints.ts';
 import { counterChangesWire, counterResultsWire } from '../domain/selling/counter-wire.ts';
 import { changeCounters } from './charges/counter-endpoint.ts';
+import { drawChangesWire, drawResultsWire, keptPassesWire, revokedPassesWire } from '../domain/selling/pass-wire.ts';
+import {
+  drawOnPass,
+  findPasses,
+  listRevocations,
+  passesOfPayerQuery,
+  passParams,
+  revocationsQuery,
+} from './charges/draw-endpoints.ts';
 import { ROUTES_PATH } from './routes/route-responses.ts';
 import {
   changeList,
@@ -747,6 +756,47 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'A result for each change', schema: counterResultsWire } },
     problems: ['ledger_unavailable'],
     handler: changeCounters,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/ledger/passes/{id}/draws',
+    id: 'drawOnPass',
+    summary: 'Reserve uses of a pass, take them, or give them back',
+    auth: LEDGER,
+    params: passParams,
+    query: nothing,
+    body: drawChangesWire,
+    mediaTypes: [JSON_TYPE],
+    bodyLimit: LEDGER_BODY_BYTES,
+    responses: { 200: { description: 'A result for each change', schema: drawResultsWire } },
+    problems: ['ledger_unavailable'],
+    handler: drawOnPass,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/ledger/passes',
+    id: 'findPasses',
+    summary: 'Passes of a payer that have not ended',
+    auth: LEDGER,
+    params: nothing,
+    query: passesOfPayerQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'Those that end first first', schema: keptPassesWire } },
+    problems: ['ledger_unavailable'],
+    handler: findPasses,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/ledger/revocations',
+    id: 'listRevocations',
+    summary: 'Passes that were revoked since a time',
+    auth: LEDGER,
+    params: nothing,
+    query: revocationsQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'Oldest first', schema: revokedPassesWire } },
+    problems: ['ledger_unavailable'],
+    handler: listRevocations,
   }),
   endpoint({
     method: 'POST',

@@ -7,6 +7,7 @@ import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import type { CustomerEntries } from '../domain/selling/customer.ts';
 import type { CounterChanger } from '../domain/selling/counter.ts';
+import type { PassStore } from '../domain/selling/pass-store.ts';
 import type { Receiver } from '../domain/payment/offer.ts';
 import type { RefundProver } from '../domain/payment/refund-proof.ts';
 import type { RouteSet, Snapshot } from '../domain/routing/snapshot.ts';
@@ -89,7 +90,7 @@ export const REGISTRY_LIMITS: RegistryLimits = {
 export type RegistryDeps = {
   readonly store: Pick<Store, 'routes' | 'apiKeys'> & Partial<Pick<Store, 'isShared' | 'desk' | 'audit'>>;
   /** Charges of this registry's proxies; without one the endpoints about charges are 503. Its opener closes it. */
-  readonly ledger?: Ledger & ChargeReports & { readonly counters?: CounterChanger };
+  readonly ledger?: Ledger & ChargeReports & { readonly counters?: CounterChanger; readonly passes?: PassStore };
   /** Networks that are known by name; none if left out. */
   readonly networks?: NamedNetworks;
   /** Reads of a chain what it says of refunds; left out, none can be read. */
@@ -213,7 +214,7 @@ export async function createRegistry(deps: RegistryDeps): Promise<Registry> {
       monotonic: clock.monotonic,
       schedule: systemSchedule,
     }),
-    ...{ ledger: deps.ledger, counters: deps.ledger?.counters },
+    ...{ ledger: deps.ledger, counters: deps.ledger?.counters, passes: deps.ledger?.passes },
     ...{ networks, prover: deps.prover ?? READS_NO_CHAIN },
     exports: createExportPlaces(),
     chargeStreams,

@@ -3,6 +3,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CounterChanger } from '../domain/selling/counter.ts';
+import type { PassLedger } from '../domain/selling/pass-store.ts';
 import type { Ledger } from '../domain/payment/ledger.ts';
 import { problem } from '../domain/problem.ts';
 import type { RouteSet } from '../domain/routing/snapshot.ts';
@@ -43,7 +44,7 @@ type WorkerApi = {
 type WorkerApiOptions = {
   readonly routes: RoutesInForce;
   /** Ledger; undefined: the workers have another one. */
-  readonly ledger: (Ledger & { readonly counters?: CounterChanger }) | undefined;
+  readonly ledger: (Ledger & { readonly counters?: CounterChanger; readonly passes?: PassLedger }) | undefined;
   readonly key: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -52,6 +53,7 @@ type WorkerApiOptions = {
 
 const ENDPOINTS: ReadonlySet<string> = new Set([
   ...['getRouteSet', 'streamEvents', 'claimPayment', 'advanceClaim', 'renewLeases', 'findClaims', 'changeCounters'],
+  ...['drawOnPass', 'findPasses', 'listRevocations'],
 ]);
 const HEARTBEAT_MS = 15_000;
 const STREAM_BUFFER = 16 * 1024 * 1024;
@@ -90,9 +92,10 @@ export function createWorkerApi({ routes, ledger, key, clock, random, log }: Wor
         isMissing(row.id) ? fail(problem('routes_absent', 'No routes were loaded yet.')) : row.run(call, given),
     };
   });
+  const books = { ledger, counters: ledger?.counters, passes: ledger?.passes };
   return {
     // The rows that are served ask for nothing else.
-    handle: createRouter(api, { ...services, ledger, counters: ledger?.counters, clock, log } as unknown as Services, {
+    handle: createRouter(api, { ...services, ...books, clock, log } as unknown as Services, {
       authenticate: async (_auth, req) =>
         isWorker(req) ? PRINCIPAL : problem('credentials_invalid', 'This socket is for the workers of this process.'),
       corsOrigins: () => [],

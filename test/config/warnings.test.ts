@@ -28,18 +28,6 @@ test('behaviour: undeclared methods that are free are told while the upstream is
   expect(warningsOf(free.replace('forward', 'refuse'))).toEqual([]);
 });
 
-test('behaviour: passes that cannot be drawn on where the ledger is elsewhere are told, and only there', () => {
-  const selling =
-    'selling: { plans: [{ id: a, passes: [{ id: ten, amount: "1", uses: 10 }, { id: day, amount: "0.5", seconds: 60 }] }] }\n';
-  const told = [expect.stringContaining('ten of the plan a cannot be drawn on here')];
-  expect(warningsOf(proxy('') + selling)).toEqual([]);
-  expect(warningsOf(`${proxy('')}${selling}workers: 2\n`)).toEqual(told);
-  const sidecar = proxy('').replace('registry: {}', `sync: { registry_url: "http://127.0.0.1:1", api_key: ${KEY} }`);
-  const secrets = `charges: { secrets: [${SECRET}] }\n`;
-  expect(warningsOf(sidecar + selling + secrets)).toEqual(told);
-  expect(warningsOf(sidecar + selling + secrets.replace(' }', ', store: "sqlite:a.db" }'))).toEqual([]);
-});
-
 test.each<[string, string, string]>([
   ['everybody trusted', proxy('trusted_proxies: [0.0.0.0/0]'), 'proxy.trusted_proxies holds every address'],
   [

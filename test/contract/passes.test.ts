@@ -14,12 +14,14 @@ import {
 import { writePassInSale, type PassInSale } from '../../src/domain/selling/pass.ts';
 import type { ListedPass, PassLedger, PassStore } from '../../src/domain/selling/pass-store.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
+import { createRemoteCharges } from '../../src/gateway/ledger/remote-ledger.ts';
+import { createRandom, systemClock, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { openCharges } from '../../src/registry/store/sqlite/charge-store.ts';
 import { address, claimOf, proofOf, sha256 } from '../cases/claims.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
-import { temporaryFolder } from '../registry/kit.ts';
+import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
 import { createMemoryCharges } from '../support/memory-ledger.ts';
 
 const log = createLog('error', () => undefined, Date.now);
@@ -30,6 +32,8 @@ type PassKeeping = ChargeStore & { readonly passes: PassStore };
 type OpenedPasses = {
   /** Two ways to the same passes, as two processes have them; the first has the store. */
   readonly stores: readonly [PassKeeping, { readonly passes: PassLedger }];
+  /** Run whose requests draw. */
+  readonly run: string;
   readonly close: () => Promise<void>;
 };
 
@@ -71,7 +75,7 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
         settle,
         id: `chg_${name.replaceAll(' ', '-')}-${n}`,
       });
-      const owner = `${opened.stores[0].run}/r${n}`;
+      const owner = `${opened.run}/r${n}`;
       const options = { owner, leaseMs: LEASE_MS, maxUnsettledPerPayer: 100, settleVia: 'x' };
       return { wanted, owner, claimed: ledger.claim(wanted, options) };
     };
@@ -103,7 +107,7 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       { pass }: ListedPass,
       { amount = 1n, key = null, leaseMs = LEASE_MS }: Partial<Extract<DrawChange, { kind: 'reserve' }>> = {},
     ): Extract<DrawChange, { kind: 'reserve' }> => {
-      const owner = `${opened.stores[0].run}/u${++made}`;
+      const owner = `${opened.run}/u${++made}`;
       const { planId, routeId, kind, currency } = pass;
       const of = { planId, routeId, kind, currency };
       return { kind: 'reserve', passId: pass.passId, useId: `use_${made}`, owner, amount, leaseMs, key, of };
@@ -140,7 +144,7 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       expect(await numbers(forward)).toEqual([0n, 2n, 1n, 0n]);
       const { passId } = forward.pass;
       const first = { passId, useId: passId.replace('pass_', 'use_') };
-      const owner = `${opened.stores[0].run}/r${passId.split('-').at(-1) ?? ''}`;
+      const owner = `${opened.run}/r${passId.split('-').at(-1) ?? ''}`;
       expect(await change({ kind: 'take', ...first, owner: 'x/another', amount: null })).toEqual({ kind: 'lost' });
       expect(await change({ kind: 'take', ...first, owner, amount: null })).toMatchObject({ kind: 'taken', left: 2n });
       expect(await numbers(forward)).toEqual([1n, 2n, 0n, 0n]);
@@ -161,7 +165,7 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
         const pass = await buy({ ...uses(1), uses: undefined, ...credit } as unknown as PassInSale);
         expect(await numbers(pass)).toEqual([0n, creditUnits('0.75'), creditUnits('0.25'), 0n]);
         const { passId } = pass.pass;
-        const owner = `${opened.stores[0].run}/r${passId.split('-').at(-1) ?? ''}`;
+        const owner = `${opened.run}/r${passId.split('-').at(-1) ?? ''}`;
         const first = { passId, useId: passId.replace('pass_', 'use_'), owner };
         const taken = await change({ kind: 'take', ...first, amount: creditUnits(said) });
         expect(taken).toMatchObject({ kind: 'taken', left: creditUnits(left) });
@@ -293,6 +297,90 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       expect(await numbers(pass)).toEqual([5n, 15n, 0n, 0n]);
     });
 
+    test(`behaviour: ${name} makes no reservation that was given up before it arrived, and takes nothing that was given back`, async () => {
+      const pass = await buy(uses(10));
+      const key = keyOf(`late${made}`);
+      for (const late of [reserve(pass), reserve(pass, { key })]) {
+        const keySha256 = late.key?.sha256;
+        for (const store of [0, 1] as const)
+          expect(await change({ ...giveBack(late, 'unasked'), keySha256 } as DrawChange, store)).toMatchObject({
+            kind: 'given_back',
+          });
+        expect(await change(late)).toEqual({ kind: 'lost' });
+        expect(await change(take(late))).toEqual({ kind: 'lost' });
+      }
+      expect(await numbers(pass)).toEqual([1n, 9n, 0n, 0n]);
+      // A take that comes after its request gave the use back.
+      const slow = reserve(pass);
+      await change(slow);
+      await change(giveBack(slow));
+      expect(await change(take(slow))).toEqual({ kind: 'lost' });
+      // The key was never used: its next request draws, and a late one of the first is nobody's.
+      const next = reserve(pass, { key });
+      expect(await change(next)).toMatchObject({ kind: 'reserved', useId: next.useId });
+      expect(await change(take(next))).toMatchObject({ kind: 'taken' });
+      const repeated = reserve(pass, { key });
+      expect(await change(repeated)).toMatchObject({ kind: 'repeated', useId: next.useId });
+      expect(await change(next)).toEqual({ kind: 'lost' });
+      expect(await numbers(pass)).toEqual([2n, 8n, 0n, 0n]);
+    });
+
+    test(`behaviour: ${name} counts no ask of a key whose answer was lost before anything was sent upstream`, async () => {
+      const pass = await buy(uses(10));
+      const key = keyOf(`unheard${made}`);
+      const first = reserve(pass, { key });
+      await change(first);
+      await change(take(first));
+      for (let times = 0; times < 6; times++) {
+        const unheard = reserve(pass, { key });
+        expect(await change(unheard)).toMatchObject({ kind: 'repeated', useId: first.useId });
+        const gaveUp = { ...giveBack(unheard, 'unasked'), keySha256: key.sha256 } as DrawChange;
+        expect(await change(gaveUp)).toMatchObject({ kind: 'taken', useId: first.useId });
+        expect(await change(unheard)).toEqual({ kind: 'lost' });
+      }
+      expect(await numbers(pass)).toEqual([2n, 8n, 0n, 0n]);
+    });
+
+    test(`behaviour: ${name} undoes a take that its request never heard of, unless another one has had the use since`, async () => {
+      const pass = await buy(uses(10));
+      const key = keyOf(`undone${made}`);
+      for (const wanted of [reserve(pass), reserve(pass, { key })]) {
+        await change(wanted);
+        expect(await change(take(wanted))).toMatchObject({ kind: 'taken', left: 8n });
+        for (const store of [0, 1] as const)
+          expect(await change(giveBack(wanted, 'unheard'), store)).toMatchObject({ kind: 'given_back', left: 9n });
+        expect(await change(take(wanted))).toEqual({ kind: 'lost' });
+        expect((await stateOf(pass.pass.passId)).book.uses).toBe(1);
+      }
+      // The same key once more, and the answer of the repetition was delivered.
+      const second = reserve(pass, { key });
+      const { useId } = { useId: '', ...(await change(second)) };
+      await change(take({ ...second, useId }));
+      expect(await change(reserve(pass, { key }))).toMatchObject({ kind: 'repeated' });
+      expect(await change(giveBack({ ...second, useId }, 'unheard'))).toEqual({ kind: 'lost' });
+      expect(await numbers(pass)).toEqual([2n, 8n, 0n, 0n]);
+    });
+
+    test(`behaviour: ${name} gives a use that ran out once too often back to its request, if that says so late`, async () => {
+      const pass = await buy(uses(20));
+      const abandoned = [reserve(pass), reserve(pass), reserve(pass), reserve(pass), reserve(pass)] as const;
+      for (const each of abandoned) {
+        await change({ ...each, leaseMs: 0 });
+        await opened.stores[0].passes.endLost(100);
+      }
+      expect(await numbers(pass)).toEqual([3n, 17n, 0n, 0n]);
+      const [first, , , fourth, fifth] = abandoned;
+      for (const store of [0, 1] as const)
+        expect(await change(giveBack(fourth), store)).toMatchObject({ kind: 'given_back', left: 18n });
+      for (const store of [0, 1] as const)
+        expect(await change(take(fifth), store)).toMatchObject({ kind: 'taken', left: 18n });
+      expect(await change(giveBack(fifth))).toMatchObject({ kind: 'taken' });
+      expect(await change(giveBack(first))).toMatchObject({ kind: 'given_back' });
+      expect(await change(take(first))).toEqual({ kind: 'lost' });
+      expect(await numbers(pass)).toEqual([2n, 18n, 0n, 0n]);
+      expect((await stateOf(pass.pass.passId)).book).toMatchObject({ uses: 2, lost: 3 });
+    });
+
     test(`behaviour: ${name} finds what nobody works on any more when too little is left`, async () => {
       const pass = await buy(uses(2));
       expect(await change(reserve(pass, { leaseMs: 0 }))).toMatchObject({ kind: 'reserved' });
@@ -305,7 +393,7 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       const [own, foreign] = [reserve(pass, { leaseMs: 0 }), { ...reserve(pass, { leaseMs: 0 }), owner: 'run-x/1' }];
       await change(own);
       await change(foreign);
-      const { run } = opened.stores[0];
+      const { run } = opened;
       expect(await opened.stores[1].passes.renew(run, [own.useId, foreign.useId, 'use_none'], LEASE_MS)).toEqual([
         own.useId,
       ]);
@@ -390,7 +478,7 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       for (const sale of [uses(3), uses(3, { planId: 'other' })]) results.push((await claim(sale, payer).claimed).kind);
       expect(results).toEqual(['too_many_passes', 'claimed']);
       const single = claimOf(++made, { payer, id: `chg_single-${made}-${name.length}` });
-      const options = { owner: `${opened.stores[0].run}/s`, leaseMs: LEASE_MS, maxUnsettledPerPayer: 100 };
+      const options = { owner: `${opened.run}/s`, leaseMs: LEASE_MS, maxUnsettledPerPayer: 100 };
       expect((await ledger.claim(single, options)).kind).toBe('claimed');
       await opened.stores[0].passes.revoke(a.pass.passId);
       expect((await claim(uses(3), payer).claimed).kind).toBe('claimed');
@@ -447,7 +535,7 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
 
 describePasses('memory', async () => {
   const store = createMemoryCharges(Date.now);
-  return { stores: [store, store], close: async () => undefined };
+  return { stores: [store, store], run: store.run, close: async () => undefined };
 });
 
 describePasses('SQLite', async () => {
@@ -456,9 +544,27 @@ describePasses('SQLite', async () => {
   const [one, two] = [openCharges(file, { now: Date.now, log }), openCharges(file, { now: Date.now, log })];
   return {
     stores: [one, two],
+    run: one.run,
     close: async () => {
       await Promise.all([one.close(), two.close()]);
       remove();
+    },
+  };
+});
+
+describePasses('the ledger over HTTP', async () => {
+  const kit = await startRegistry();
+  const remote = createRemoteCharges({
+    ...{ registryUrl: `http://127.0.0.1:${kit.port}`, apiKey: LEDGER_KEY, version: '1.2.3' },
+    ...{ schedule: systemSchedule, clock: systemClock, random: createRandom() },
+    limits: { attemptMs: 20_000, totalMs: 25_000 },
+  });
+  return {
+    stores: [kit.ledger.store, remote],
+    run: remote.run,
+    close: async () => {
+      await remote.close();
+      await kit.close();
     },
   };
 });
@@ -470,6 +576,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL', () => {
     const [one, two] = [await openTestStore(database), await openTestStore(database)];
     return {
       stores: [one.charges, two.charges],
+      run: one.charges.run,
       close: async () => void (await Promise.all([one.close(), two.close()])),
     };
   });

@@ -142,7 +142,7 @@ async function firstRoutes({ first }: Pick<CurrentSnapshot, 'first'>, socketPath
 type OpenCharges = {
   readonly ledger: Ledger;
   readonly counters: CounterChanger;
-  readonly passes: PassLedger | undefined;
+  readonly passes: PassLedger;
   readonly close: () => Promise<void>;
 };
 
@@ -175,5 +175,5 @@ async function openCharges(
           })
         : undefined;
   const ledger = charges && createLedger(charges, SPELLING);
-  return ledger && { ledger, counters: charges.counters, passes: undefined, close: charges.close };
+  return ledger && { ledger, counters: charges.counters, passes: charges.passes, close: charges.close };
 }

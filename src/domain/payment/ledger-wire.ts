@@ -2,7 +2,7 @@
 // Each event that may cross is one row: its members in the order of the wire, whose names on the wire, schemas and
 // changes on the way stand once. Durations are bounded, so that no caller can hold a charge for ever.
 import { z } from 'zod';
-import { railTexts, chargeId, sha256, text } from './charge-shapes.ts';
+import { railTexts, sha256, text } from './charge-shapes.ts';
 import { answerCodec, chargeWire, proofCodec } from './charge-wire.ts';
 import { CONFLICTS, MAX_RENEWED } from './ledger.ts';
 import { LOCAL_RUN } from './run-names.ts';
@@ -176,8 +176,10 @@ export const advancedWire = z.union([
 ]);
 export const chargesWire = z.object({ data: z.array(chargeWire) });
 
-export const renewalsWire = z.object({ owner, ids: z.array(chargeId).max(MAX_RENEWED), lease_ms: leaseMs.min(1) });
-export const renewedWire = z.object({ ids: z.array(chargeId).max(MAX_RENEWED) });
+/** Ids of charges and of uses of passes: what is being worked on. */
+const leased = z.string().regex(/^(chg|use)_[A-Za-z0-9_-]{1,124}$/, 'the id of a charge or of a use');
+export const renewalsWire = z.object({ owner, ids: z.array(leased).max(MAX_RENEWED), lease_ms: leaseMs.min(1) });
+export const renewedWire = z.object({ ids: z.array(leased).max(MAX_RENEWED) });
 
 export function eventFromWire(wire: EventWire): ChargeEvent {
   const from: Readonly<Record<string, unknown>> = wire;

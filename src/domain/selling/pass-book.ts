@@ -68,10 +68,17 @@ export type PassDraw = {
   readonly keptUntil: number | null;
 };
 
-export const DRAW_STATES = ['reserved', 'taken', 'given_back'] as const;
+/**
+ * States of a draw. Nobody ended these in time: `run_out` was given back, and its owner may still take it; `forfeited` counts
+ * as drawn, because that had happened too often, and its owner may still give it back.
+ */
+export const DRAW_STATES = ['reserved', 'taken', 'given_back', 'run_out', 'forfeited'] as const;
 
-/** Why a reservation is given back. `left`: the client went before the status line; `unasked`: nothing was sent upstream. */
-export const GIVE_BACK_REASONS = ['not_charged', 'left', 'unasked'] as const;
+/**
+ * Why a reservation is given back. `left`: the client went before the status line; `unasked`: nothing was sent upstream;
+ * `unheard`: the ledger did not say that it was taken, so that the client was refused. That one also undoes a take.
+ */
+export const GIVE_BACK_REASONS = ['not_charged', 'left', 'unasked', 'unheard'] as const;
 
 /** A change of a pass's books. One that is sent again is the same change: it names its owner. */
 export type DrawChange = { readonly passId: string; readonly useId: string; readonly owner: string } & (
@@ -85,7 +92,12 @@ export type DrawChange = { readonly passId: string; readonly useId: string; read
     }
   /** `amount`: what is taken of the reservation, the rest is given back; null: all of it. */
   | { readonly kind: 'take'; readonly amount: bigint | null }
-  | { readonly kind: 'give_back'; readonly because: (typeof GIVE_BACK_REASONS)[number] }
+  /** `keySha256`: the key that it was reserved under, if the ledger never told the id that the use has. */
+  | {
+      readonly kind: 'give_back';
+      readonly because: (typeof GIVE_BACK_REASONS)[number];
+      readonly keySha256?: string | undefined;
+    }
 );
 
 export const DRAW_REFUSALS = [
@@ -184,10 +196,13 @@ function reserve(rows: DrawRows, given: PassBook, change: Of<'reserve'>, now: nu
   if (!isFor(given.terms, change.of)) return { kind: 'scope' };
   if (given.revokedAt !== null) return { kind: 'revoked' };
   if (now >= given.endsAt) return { kind: 'expired' };
-  const known = knownDraw(rows, change);
+  const own = rows.draw(change.useId);
+  // It arrived late: its request gave it up, or another one has it.
+  if (own !== undefined && (own.owner !== change.owner || isBack(own))) return { kind: 'lost' };
+  const known = own ?? (change.key === null ? undefined : rows.drawByKey(given.id, change.key.sha256));
   if (known === undefined) return open(rows, given, change, now, undefined);
-  if (known.owner === change.owner && known.state !== 'given_back')
-    return done(known.state === 'taken' ? 'repeated' : 'reserved', known.id, given, now);
+  if (known.owner === change.owner && !isBack(known))
+    return done(known.state === 'reserved' ? 'reserved' : 'repeated', known.id, given, now);
   if (known.state === 'reserved' && known.leaseUntil > now) return { kind: 'in_use' };
   if (isLost(known, now)) endLost(rows, known, now);
   const book = rows.book(given.id) ?? given;
@@ -200,7 +215,7 @@ function reserve(rows: DrawRows, given: PassBook, change: Of<'reserve'>, now: nu
   }
   const isSame = draw.key.method === key.method && draw.key.targetSha256 === key.targetSha256;
   if (!isSame || draw.asks >= ASKS_OF_A_KEY) return { kind: 'conflict' };
-  if (draw.state === 'given_back') return open(rows, book, change, now, draw);
+  if (isBack(draw)) return open(rows, book, change, now, draw);
   rows.putDraw({ ...draw, owner: change.owner, asks: draw.asks + 1 });
   return done('repeated', draw.id, book, now);
 }
@@ -211,8 +226,8 @@ function isFor(terms: BookTerms, of: Of<'reserve'>['of']): boolean {
   return terms.kind !== 'credit' || terms.currency === of.currency;
 }
 
-function knownDraw(rows: DrawRows, { passId, useId, key }: Of<'reserve'>): PassDraw | undefined {
-  return key === null ? rows.draw(useId) : rows.drawByKey(passId, key.sha256);
+function isBack({ state }: PassDraw): boolean {
+  return state === 'given_back' || state === 'run_out';
 }
 
 /** Reserves a use; `again`: one of the same key, which was given back. */
@@ -247,15 +262,32 @@ function take(rows: DrawRows, book: PassBook, { useId, owner, amount }: Of<'take
   if (draw === undefined || draw.passId !== book.id || draw.owner !== owner) return { kind: 'lost' };
   if (draw.state === 'taken')
     return done('taken', useId, book, now, worthOf(book, book.drawn - draw.amount, book.drawn));
+  // Its request gave it back, and this word comes late.
+  if (draw.state === 'given_back') return { kind: 'lost' };
   const wanted = amount === null || amount > draw.amount ? draw.amount : amount;
-  const isReserved = draw.state === 'reserved';
   // The lease ran out, and the use was given back: it is taken all the same if nobody else has it.
-  if (!isReserved && standingOfBook(book, now).left < wanted) return { kind: 'lost' };
-  const reserved = isReserved ? book.reserved - draw.amount : book.reserved;
-  const next = { ...book, reserved, drawn: book.drawn + wanted, uses: book.uses + 1 };
+  if (draw.state === 'run_out' && standingOfBook(book, now).left < wanted) return { kind: 'lost' };
+  const before = withoutDraw(book, draw);
+  const next = { ...before, drawn: before.drawn + wanted, uses: before.uses + 1 };
   rows.putBook(next);
   rows.putDraw(endedDraw({ ...draw, amount: wanted }, 'taken', now));
-  return done('taken', useId, next, now, worthOf(book, book.drawn, next.drawn));
+  return done('taken', useId, next, now, worthOf(book, before.drawn, next.drawn));
+}
+
+/** The books as they are without a draw. */
+function withoutDraw(book: PassBook, { state, amount }: PassDraw): PassBook {
+  switch (state) {
+    case 'reserved':
+      return { ...book, reserved: book.reserved - amount };
+    case 'taken':
+    case 'forfeited':
+      return { ...book, drawn: book.drawn - amount, uses: book.uses - 1 };
+    case 'given_back':
+    case 'run_out':
+      return book;
+    default:
+      return state satisfies never;
+  }
 }
 
 /** Part of the sale's price between two sums of what was drawn: all parts together are the price, to the last unit. */
@@ -264,17 +296,51 @@ function worthOf({ sold, terms }: PassBook, before: bigint, after: bigint): bigi
   return sold === 0n ? 0n : (price * after) / sold - (price * before) / sold;
 }
 
-function giveBack(rows: DrawRows, book: PassBook, { useId, owner, because }: Of<'give_back'>, now: number): DrawResult {
-  const draw = rows.draw(useId);
-  if (draw === undefined || draw.passId !== book.id || draw.owner !== owner) return { kind: 'lost' };
+function giveBack(rows: DrawRows, book: PassBook, change: Of<'give_back'>, now: number): DrawResult {
+  const { useId, owner, because } = change;
+  const own = rows.draw(useId);
+  const draw = own ?? heldByKey(rows, change);
+  // A reservation that is still on its way finds that it was given up.
+  if (own === undefined) rows.putDraw(givenUp(change, now));
+  if (draw === undefined) return done('given_back', useId, book, now);
+  if (draw.passId !== book.id || draw.owner !== owner) return { kind: 'lost' };
   // An ask that never left counts for nothing. The next request with the key is another owner, so it is not undone twice.
   const given = because === 'unasked' ? { ...draw, asks: Math.max(0, draw.asks - 1), owner: '' } : draw;
-  if (draw.state !== 'reserved') {
-    if (given !== draw) rows.putDraw(given);
-    return done(draw.state === 'taken' ? 'taken' : 'given_back', useId, book, now);
+  switch (draw.state) {
+    case 'reserved': {
+      const ended = endUnanswered(rows, book, given, { because, now });
+      return done(ended.state === 'taken' ? 'taken' : 'given_back', draw.id, rows.book(book.id) ?? book, now);
+    }
+    case 'taken':
+    case 'forfeited': {
+      const isUndone = because === 'unheard' || (draw.state === 'forfeited' && because !== 'left');
+      if (!isUndone) {
+        rows.putDraw({ ...given, state: 'taken' });
+        return done('taken', draw.id, book, now);
+      }
+      const before = withoutDraw(book, draw);
+      rows.putBook(before);
+      rows.putDraw(endedDraw(given, 'given_back', now));
+      return done('given_back', draw.id, before, now);
+    }
+    case 'run_out':
+    case 'given_back':
+      rows.putDraw({ ...given, state: 'given_back' });
+      return done('given_back', draw.id, book, now);
+    default:
+      return draw.state satisfies never;
   }
-  const ended = endUnanswered(rows, book, given, { because, now });
-  return done(ended.state === 'taken' ? 'taken' : 'given_back', useId, rows.book(book.id) ?? book, now);
+}
+
+/** The draw that a request has under its key, though it was never told so. */
+function heldByKey(rows: DrawRows, { passId, owner, keySha256 }: Of<'give_back'>): PassDraw | undefined {
+  const draw = keySha256 === undefined ? undefined : rows.drawByKey(passId, keySha256);
+  return draw?.owner === owner ? draw : undefined;
+}
+
+function givenUp({ passId, useId: id, owner }: Of<'give_back'>, now: number): PassDraw {
+  const nothing = { amount: 0n, key: null, asks: 0, leaseUntil: now, keptUntil: now + DRAWS_KEPT_MS } as const;
+  return { id, passId, owner, state: 'given_back', at: now, ...nothing };
 }
 
 /** Ends a reservation whose answer nobody was sent, as far as is known. */
@@ -286,15 +352,16 @@ function endUnanswered(
 ): PassDraw {
   const counter = because === 'lost' || because === 'left' ? because : undefined;
   const isTaken = counter !== undefined && book[counter] >= GIVEN_BACK_AT_MOST;
-  const ended = endedDraw(draw, isTaken ? 'taken' : 'given_back', now);
-  const reserved = book.reserved - draw.amount;
-  if (isTaken) rows.putBook({ ...book, reserved, drawn: book.drawn + draw.amount, uses: book.uses + 1 });
-  else rows.putBook({ ...book, reserved, ...(counter === undefined ? {} : { [counter]: book[counter] + 1 }) });
+  const isLate = because === 'lost';
+  const ended = endedDraw(draw, isTaken ? (isLate ? 'forfeited' : 'taken') : isLate ? 'run_out' : 'given_back', now);
+  const before = withoutDraw(book, draw);
+  if (isTaken) rows.putBook({ ...before, drawn: book.drawn + draw.amount, uses: book.uses + 1 });
+  else rows.putBook({ ...before, ...(counter === undefined ? {} : { [counter]: book[counter] + 1 }) });
   rows.putDraw(ended);
   return ended;
 }
 
-function endedDraw(draw: PassDraw, state: 'taken' | 'given_back', now: number): PassDraw {
+function endedDraw(draw: PassDraw, state: Exclude<PassDraw['state'], 'reserved'>, now: number): PassDraw {
   const keptUntil = Math.max(now + DRAWS_KEPT_MS, draw.key === null ? 0 : draw.at + DRAW_KEY_MS);
   return { ...draw, state, leaseUntil: Math.min(draw.leaseUntil, now), keptUntil };
 }

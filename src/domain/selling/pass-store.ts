@@ -53,8 +53,14 @@ export type PassStore = PassLedger & {
   readonly endLost: (limit: number) => Promise<boolean>;
 };
 
-/** Uses whose leases one call renews at most. */
-export const MOST_RENEWED_DRAWS = 1000;
+/** The form of the id of a use. */
+export const USE_ID = /^use_[A-Za-z0-9_-]{1,124}$/;
+/** Changes that one call of a ledger elsewhere takes at most. */
+export const MOST_DRAW_CHANGES = 100;
+/** Passes that are looked at for one payer: four of each of 64 plans. */
+export const MOST_OF_PAYER = 256;
+/** Revoked passes that are told at once. */
+export const MOST_REVOKED = 1000;
 /** Passes of one payer and plan that are good at a time. */
 export const PASSES_OF_A_PAYER = 4;
 /** Passes that are good at a time. */

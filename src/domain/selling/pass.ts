@@ -9,6 +9,8 @@ import { comparePrices, parsePrice } from '../payment/money.ts';
 export const PASS_SCOPES = ['plan', 'route'] as const;
 export type PassScope = (typeof PASS_SCOPES)[number];
 
+export const PASS_KINDS = ['seconds', 'uses', 'credit'] as const;
+
 /** What a pass gives: a time, a number of requests, or money of the currency that it was bought in. */
 export type PassMeasure =
   | { readonly kind: 'seconds'; readonly seconds: number }

@@ -18,65 +18,32 @@ import {
 import { advancedWire, chargesWire, claimedWire, eventToWire, renewedWire } from '../../domain/payment/ledger-wire.ts';
 import type { ClaimOptions } from '../../domain/payment/claim-policy.ts';
 import type { Actor, ChargeEvent } from '../../domain/payment/transition.ts';
-import type { Clock, Random, Schedule } from '../../host/clock.ts';
-import { createWriteBatch } from '../../host/write-batch.ts';
-import { createJsonCall, type JsonCall } from '../../http/json-call.ts';
-import { createPool } from '../../http/pool.ts';
+import type { Random } from '../../host/clock.ts';
 import type { CounterChanger } from '../../domain/selling/counter.ts';
 import { counterResultsWire, counterToWire, resultFromWire } from '../../domain/selling/counter-wire.ts';
-import { createRemoteClock, type RemoteClock } from './remote-clock.ts';
+import type { PassLedger } from '../../domain/selling/pass-store.ts';
+import { createRegistryCalls, type RegistryCallOptions } from './registry-calls.ts';
+import { createRemoteClock } from './remote-clock.ts';
+import { createRemotePasses } from './remote-passes.ts';
 
-type RemoteChargesOptions = {
-  /** URL of the registry, without a slash at its end. */
-  readonly registryUrl: string;
-  /** Key of scope `ledger`. */
-  readonly apiKey: string;
-  /** The version of Tollgate that User-Agent names. */
-  readonly version: string;
-  readonly schedule: Schedule;
-  readonly clock: Clock;
+type RemoteChargesOptions = RegistryCallOptions & {
   readonly random: Random;
-  /** A Unix socket that stands for the host of `registryUrl`. */
-  readonly socketPath?: string;
   /** Names this run of the process; drawn if left out. */
   readonly run?: string;
-  readonly limits?: Partial<RemoteChargesLimits>;
-  /** Put around every call of `registry`. */
-  readonly aroundCalls?: ((call: JsonCall, registry: URL) => JsonCall) | undefined;
-};
-
-export type RemoteChargesLimits = {
-  /** Time that one attempt may take, its answer included. */
-  readonly attemptMs: number;
-  /** Time that a call may take with all its attempts: as long as a call of a store may by default. */
-  readonly totalMs: number;
-  /** Pauses between attempts; as many attempts follow the first. */
-  readonly pausesMs: readonly number[];
-  readonly bodyBytes: number;
-};
-
-const REMOTE_CHARGES_LIMITS: RemoteChargesLimits = {
-  attemptMs: 3_000,
-  totalMs: 5_000,
-  pausesMs: [50, 500],
-  bodyBytes: 8 * 1024 * 1024,
 };
 
 const CLAIMS = 'v1/ledger/claims';
 const MAX_DUE = 20;
-/** Connections to the registry at most. */
-const MAX_SOCKETS = 256;
 /** An id that no charge has. */
 const NO_CHARGE = 'chg_none';
 
-type Request = { readonly method: 'GET' | 'POST' | 'PATCH'; readonly path: string; readonly json?: unknown };
-
 export function createRemoteCharges(
   options: RemoteChargesOptions,
-): ChargeStore & { readonly counters: CounterChanger } {
+): ChargeStore & { readonly counters: CounterChanger; readonly passes: PassLedger } {
   const { clock, random } = options;
+  const run = options.run ?? `sidecar-${drawId(random)}`;
   const theirs = createRemoteClock(clock);
-  const { call, close } = createCalls(options, theirs);
+  const { call, close } = createRegistryCalls(options, theirs);
 
   const read = (wire: Parameters<typeof chargeFromWire>[0]): Charge => {
     const charge = chargeFromWire(wire);
@@ -147,7 +114,7 @@ export function createRemoteCharges(
 
   return {
     keptBodyBytes: ANSWER_BYTES,
-    run: options.run ?? `sidecar-${drawId(random)}`,
+    run,
     now: theirs.now,
     find: async (by) => {
       if ('id' in by && !CHARGE_ID.test(by.id)) return undefined;
@@ -178,6 +145,7 @@ export function createRemoteCharges(
         return read;
       },
     },
+    passes: createRemotePasses(call, run),
     // The registry answers our key, which a call that needs the scope `ledger` shows.
     check: async () => {
       await findOne({ id: NO_CHARGE });
@@ -186,82 +154,9 @@ export function createRemoteCharges(
   };
 }
 
-type Calls = {
-  /** Makes a call. `pauses` stand before each further attempt. */
-  readonly call: <S extends z.ZodType>(request: Request, schema: S, pauses?: readonly number[]) => Promise<z.output<S>>;
-  readonly close: () => Promise<void>;
-};
-
-/** Calls of the registry, tried again for as long as a call may take. */
-function createCalls(options: RemoteChargesOptions, theirs: RemoteClock): Calls {
-  const { apiKey, version, schedule, clock } = options;
-  const limits = { ...REMOTE_CHARGES_LIMITS, ...options.limits };
-  const { attemptMs, totalMs, pausesMs, bodyBytes: maxBytes } = limits;
-  const registry = new URL(options.registryUrl);
-  const base = registry.pathname.replace(/\/$/, '');
-  const transport = createPool({
-    ...{ upstream: registry, writeBatch: createWriteBatch(), maxSockets: MAX_SOCKETS, now: clock.monotonic },
-    ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
-    timeouts: { connectMs: attemptMs, headersMs: attemptMs, idleMs: attemptMs },
-  });
-  const plainCall = createJsonCall({ transport, maxBytes, schedule });
-  const callJson = options.aroundCalls?.(plainCall, registry) ?? plainCall;
-  const headers = ['Host', registry.host, 'Authorization', `Bearer ${apiKey}`, 'User-Agent', `tollgate/${version}`];
-
-  const attempt = async <S extends z.ZodType>(request: Request, schema: S, withinMs: number): Promise<z.output<S>> => {
-    const { method, path, json } = request;
-    const since = clock.monotonic();
-    const response = await callJson({ method, target: `${base}/${path}`, headers, json, withinMs });
-    if (response.kind === 'failed') throw new PassingFailure(response.detail);
-    if (response.status !== 200) throw refusalOf(response.status);
-    if (response.kind === 'unusable') throw new LedgerUnavailable(`The registry answered ${response.detail}.`);
-    if (response.dateMs !== undefined) theirs.heard(response.dateMs, since);
-    const parsed = schema.safeParse(response.json);
-    if (!parsed.success) throw new LedgerUnavailable('The registry answered something else than a ledger does.');
-    return parsed.data;
-  };
-
-  const call: Calls['call'] = async (request, schema, pauses = pausesMs) => {
-    const endsAt = clock.monotonic() + totalMs;
-    for (let attempts = 1; ; attempts++) {
-      try {
-        return await attempt(request, schema, Math.min(attemptMs, Math.ceil(endsAt - clock.monotonic())));
-      } catch (error) {
-        if (!(error instanceof PassingFailure)) throw error;
-        const pauseMs = pauses[attempts - 1];
-        if (pauseMs === undefined || clock.monotonic() + pauseMs >= endsAt) throw unavailable(error, attempts);
-        await new Promise<void>((resolve) => void schedule(pauseMs, resolve));
-      }
-    }
-  };
-
-  return { call, close: transport.close };
-}
-
 /** The registry decides on the version that it has. */
 function stored(charge: Charge): StoredCharge {
   return { charge, version: 0 };
-}
-
-/** Failure after which the call may be sent again: nothing is known about this one. */
-class PassingFailure extends Error {}
-
-function unavailable(cause: unknown, attempts: number): LedgerUnavailable {
-  const why = cause instanceof Error ? cause.message : 'nothing is known';
-  return new LedgerUnavailable(`The ledger of the registry is away after ${attempts} attempts: ${why}.`, { cause });
-}
-
-function refusalOf(status: number): Error {
-  // A gateway in front of the registry lost it; the registry itself says 503 if its store is away.
-  if (status === 502 || status === 504) return new PassingFailure(`it answered ${status}`);
-  if (status === 403) {
-    return new LedgerUnavailable(
-      'The registry answered 403 where its ledger was asked: the key lacks the scope ledger.',
-    );
-  }
-  const hint = status === 401 ? ' It does not know sync.api_key, which needs the scope ledger.' : '';
-  const absent = status === 404 ? ' It may not be Tollgate; set charges.store.' : '';
-  return new LedgerUnavailable(`The registry answered ${status} where its ledger was asked.${hint}${absent}`);
 }
 
 function about(charge: Charge, holds: (charge: Charge) => boolean): Charge {

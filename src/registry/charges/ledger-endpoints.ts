@@ -2,7 +2,7 @@
 // sidecar never takes an error of something in between for one. If the store does not answer it is 503: then the
 // sidecar knows nothing. A call that is repeated with its `change_id` is the same call.
 import type { z } from 'zod';
-import type { PaymentKey, Spelling } from '../../domain/payment/charge.ts';
+import { CHARGE_ID, type PaymentKey, type Spelling } from '../../domain/payment/charge.ts';
 import { chargeToWire, claimFromWire } from '../../domain/payment/charge-wire.ts';
 import type { ChargeReports } from '../../domain/payment/reports.ts';
 import { ClaimFault, LedgerUnavailable, type Ledger } from '../../domain/payment/ledger.ts';
@@ -45,14 +45,20 @@ export function advanceClaim(
   });
 }
 
-/** Renews the leases of many charges at once: they are being worked on. Answers those that still are the caller's. */
+/** Renews the leases of many charges and uses at once: they are being worked on. Answers those that still are the caller's. */
 export function renewLeases(
-  { body }: EndpointCall<unknown, unknown, z.output<typeof renewalsBody>>,
+  { body: { owner, ids, lease_ms: leaseMs } }: EndpointCall<unknown, unknown, z.output<typeof renewalsBody>>,
   services: Services,
 ): Promise<EndpointOutcome> {
-  return withLedger(services, async (ledger) =>
-    answer(services, { ids: await ledger.renew(body.owner, body.ids, body.lease_ms) }),
-  );
+  return withLedger(services, async (ledger) => {
+    const charges = ids.filter((id) => CHARGE_ID.test(id));
+    const uses = ids.filter((id) => !CHARGE_ID.test(id));
+    const renewed = await Promise.all([
+      charges.length === 0 ? [] : ledger.renew(owner, charges, leaseMs),
+      uses.length === 0 ? [] : services.passes?.renew(owner, uses, leaseMs),
+    ]);
+    return answer(services, { ids: renewed.flatMap((each) => each ?? []) });
+  });
 }
 
 /** Finds at most one charge by its id or its payment; or those without an owner. */

@@ -3,6 +3,13 @@
 // example.
 import type { z } from 'zod';
 import type { counterChangesWire, counterResultsWire } from '../../domain/selling/counter-wire.ts';
+import type {
+  drawChangesWire,
+  drawResultsWire,
+  keptPassesWire,
+  revokedPassesWire,
+} from '../../domain/selling/pass-wire.ts';
+import { passIdOf } from '../../domain/selling/pass.ts';
 import { chargeToWire } from '../../domain/payment/charge-wire.ts';
 import { eventToWire, type renewedWire } from '../../domain/payment/ledger-wire.ts';
 import type { RouteWire } from '../../domain/routing/route.ts';
@@ -279,6 +286,15 @@ const BILLING = {
   },
 } as const;
 
+/** A pass of a hundred uses, one of which is drawn. */
+const EXAMPLE_PASS = {
+  id: passIdOf(charge.id),
+  terms: { plan: 'starter', id: 'hundred', scope: 'plan', valid_ms: '2592000000', first: '1', uses: '100' },
+  ...{ route_id: route.id, payer: EXAMPLE_CLAIM.payment.payer, network: EXAMPLE_CLAIM.payment.network },
+  ...{ amount: '0.50', currency: 'USD', sold_at: 1769860800000, ends_at: 1772452800000, revoked_at: null },
+  ...{ sold: '100', drawn: '1', reserved: '0', uses: 1, lost: 0, gone: 0 },
+} satisfies z.input<typeof keptPassesWire>['data'][0];
+
 const LEDGER = {
   claimPayment: {
     description:
@@ -317,8 +333,35 @@ const LEDGER = {
     } satisfies z.input<typeof counterChangesWire>,
     answer: { results: [{ kind: 'counted', used: 1 }] } satisfies z.input<typeof counterResultsWire>,
   },
+  drawOnPass: {
+    description:
+      'Up to 100 changes of one pass, each atomic and durable, in their order. A use names its request by `use_id` and `owner`: a change that is repeated with them is the same change, and a reservation that was given up is never made later.',
+    body: {
+      changes: [
+        {
+          ...{ kind: 'reserve', use_id: 'use_5vJ0cS0kq1mYw2a7', owner: EXAMPLE_OWNER, amount: '1' },
+          ...{ lease_ms: EXAMPLE_LEASE_MS, key: null },
+          of: { plan_id: 'starter', route_id: EXAMPLE_PASS.route_id, kind: 'uses', currency: 'USD' },
+        },
+      ],
+    } satisfies z.input<typeof drawChangesWire>,
+    answer: {
+      results: [{ kind: 'reserved', use_id: 'use_5vJ0cS0kq1mYw2a7', left: '98', terms_id: 'hundred', worth: '0' }],
+    } satisfies z.input<typeof drawResultsWire>,
+  },
+  findPasses: {
+    description: 'At most 256, with their books. `gone` counts uses that were given back because the client left.',
+    answer: { data: [EXAMPLE_PASS] } satisfies z.input<typeof keptPassesWire>,
+  },
+  listRevocations: {
+    description: 'Passes that have not ended. `after` is in milliseconds since the epoch.',
+    answer: {
+      data: [{ id: EXAMPLE_PASS.id, revoked_at: 1769862600000, ends_at: EXAMPLE_PASS.ends_at }],
+    } satisfies z.input<typeof revokedPassesWire>,
+  },
   renewLeases: {
-    description: 'A charge whose lease ran out may be taken over by another sidecar.',
+    description:
+      'Ids of charges and of uses of passes. A charge whose lease ran out may be taken over by another sidecar; a use is given back.',
     body: { owner: EXAMPLE_OWNER, ids: [charge.id], lease_ms: EXAMPLE_LEASE_MS } satisfies z.input<typeof renewalsBody>,
     answer: { ids: [charge.id] } satisfies z.input<typeof renewedWire>,
   },

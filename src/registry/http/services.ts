@@ -8,6 +8,7 @@ import type { RefundProver } from '../../domain/payment/refund-proof.ts';
 import type { Receivers } from '../../domain/payment/offer.ts';
 import type { CustomerEntries } from '../../domain/selling/customer.ts';
 import type { CounterChanger } from '../../domain/selling/counter.ts';
+import type { PassStore } from '../../domain/selling/pass-store.ts';
 import type { Route } from '../../domain/routing/route.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import type { Clock, Random } from '../../host/clock.ts';
@@ -49,6 +50,8 @@ export type Services = {
   readonly ledger: (Ledger & ChargeReports) | undefined;
   /** Counters of requests beside the ledger. */
   readonly counters: CounterChanger | undefined;
+  /** Passes beside the ledger. */
+  readonly passes: PassStore | undefined;
   /** The networks that are known by name, with their explorers. */
   readonly networks: NamedNetworks;
   /** Reads of a chain what it says of a refund. */

@@ -5,7 +5,7 @@ import type { Charge } from '../../domain/payment/charge.ts';
 import { DRAW_STATES, type BookTerms, type PassBook, type PassDraw } from '../../domain/selling/pass-book.ts';
 import { openPass, type KeptPass } from '../../domain/selling/pass-opening.ts';
 import type { ListedPass, RevokedPass } from '../../domain/selling/pass-store.ts';
-import { PASS_SCOPES, readPassInSale, writePassInSale, type SoldPass } from '../../domain/selling/pass.ts';
+import { PASS_KINDS, PASS_SCOPES, readPassInSale, writePassInSale, type SoldPass } from '../../domain/selling/pass.ts';
 import { auditValues, type AuditValues } from './audit-values.ts';
 import { integer, nullableInteger, nullableText, text, type Row } from './rows.ts';
 
@@ -107,8 +107,6 @@ function readTerms(row: Row): BookTerms {
     currency: text(row, 'currency'),
   };
 }
-
-const PASS_KINDS = ['seconds', 'uses', 'credit'] as const;
 
 function oneOf<T extends string>(row: Row, column: string, known: readonly T[]): T {
   const written = text(row, column);

@@ -1,6 +1,6 @@
 // The ledger over HTTP where the network misbehaves: an answer that was lost is asked for again and means the same, and
 // whatever is not exactly a ledger's answer about this very charge is no answer.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,14 +11,14 @@ import { createLedger, LedgerUnavailable, type Ledger } from '../../../src/domai
 import { presentedBy } from '../../../src/domain/payment/claim-policy.ts';
 import type { ChargeEvent } from '../../../src/domain/payment/transition.ts';
 import { createRandom, systemClock, systemSchedule } from '../../../src/host/clock.ts';
-import { createRemoteCharges, type RemoteChargesLimits } from '../../../src/gateway/ledger/remote-ledger.ts';
+import type { RegistryCallLimits } from '../../../src/gateway/ledger/registry-calls.ts';
+import { createRemoteCharges } from '../../../src/gateway/ledger/remote-ledger.ts';
 import { address, claimOf, proofOf } from '../../cases/claims.ts';
 import { LEDGER_KEY, SDK_KEY, startRegistry, type Kit } from '../../registry/kit.ts';
+import { LOSSES, losing, startFront, type Front } from '../../support/lossy-front.ts';
 import { createMemoryLedger } from '../../support/memory-ledger.ts';
 
-/** What stands between the sidecar and its registry. Where it throws, the connection ends. */
-type Front = (request: Request) => Promise<Response>;
-const LIMITS: RemoteChargesLimits = { attemptMs: 2_000, totalMs: 8_000, pausesMs: [1, 1], bodyBytes: 1024 * 1024 };
+const LIMITS: RegistryCallLimits = { attemptMs: 2_000, totalMs: 8_000, pausesMs: [1, 1], bodyBytes: 1024 * 1024 };
 const OPTIONS = { owner: 'one', leaseMs: 60_000, maxUnsettledPerPayer: 8 };
 const URL_OF_NOBODY = 'http://127.0.0.1:9';
 
@@ -34,7 +34,7 @@ afterAll(async () => {
   await kit.close();
 });
 
-function ledgerAt(registryUrl: string, limits: Partial<RemoteChargesLimits> = {}, apiKey = LEDGER_KEY): Ledger {
+function ledgerAt(registryUrl: string, limits: Partial<RegistryCallLimits> = {}, apiKey = LEDGER_KEY): Ledger {
   const store = createRemoteCharges({
     ...{ registryUrl, apiKey, version: '1.2.3', schedule: systemSchedule, clock: systemClock, random: createRandom() },
     limits: { ...LIMITS, ...limits },
@@ -46,67 +46,11 @@ function ledgerAt(registryUrl: string, limits: Partial<RemoteChargesLimits> = {}
 const direct = (): Ledger => ledgerAt(`http://127.0.0.1:${kit.port}`);
 
 /** A ledger that reaches its registry through `front` alone. */
-async function remote(front: Front, limits: Partial<RemoteChargesLimits> = {}): Promise<Ledger> {
-  const server = createServer((req, res) => void relay(front, req, res).catch(() => res.destroy()));
-  closers.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return ledgerAt(`http://127.0.0.1:${address.port}`, limits);
+async function remote(front: Front, limits: Partial<RegistryCallLimits> = {}): Promise<Ledger> {
+  const between = await startFront(front, () => kit.port);
+  closers.push(between.close);
+  return ledgerAt(between.url, limits);
 }
-
-async function relay(front: Front, req: IncomingMessage, res: ServerResponse): Promise<void> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of req) chunks.push(chunk as Buffer);
-  const url = `http://127.0.0.1:${kit.port}${req.url}`;
-  const headers = Object.entries(req.headers).map(([name, value]): [string, string] => [name, String(value)]);
-  const passed = headers.filter(([name]) => !['host', 'connection', 'content-length'].includes(name));
-  const body = chunks.length > 0 ? { body: Buffer.concat(chunks) } : {};
-  const response = await front(new Request(url, { method: req.method ?? '', headers: passed, ...body }));
-  res.writeHead(response.status, [...response.headers].flat());
-  if (response.body !== null) for await (const chunk of response.body) res.write(chunk);
-  res.end();
-}
-
-/** The registry does what it was asked; the answers to the first `times` writes are lost on the way. */
-function losing(times: number, lose: (response: Response) => Promise<Response>): { front: Front; calls: () => number } {
-  let calls = 0;
-  return {
-    calls: () => calls,
-    front: async (request) => {
-      const isWrite = request.method !== 'GET';
-      const lost = isWrite && calls++ < times;
-      const response = await fetch(request);
-      return lost ? lose(response) : response;
-    },
-  };
-}
-
-const LOSSES: Record<string, (response: Response) => Promise<Response>> = {
-  'the connection ends': async (response) => {
-    await response.arrayBuffer();
-    throw new Error('the connection ends');
-  },
-  'the answer never comes': async (response) => {
-    await response.arrayBuffer();
-    return new Promise<Response>(() => undefined);
-  },
-  'the answer ends half way': async (response) => {
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    const body = new ReadableStream({
-      start: (controller) => controller.enqueue(bytes.subarray(0, 10)),
-      pull: (controller) => controller.error(new Error('reset')),
-    });
-    return new Response(body, { status: 200 });
-  },
-  'a gateway in between gives up': async (response) => {
-    await response.arrayBuffer();
-    return new Response('bad gateway', { status: 502 });
-  },
-};
 
 describe.each(Object.entries(LOSSES))('an answer that is lost: %s', (name, lose) => {
   const waits = name === 'the answer never comes';

@@ -446,6 +446,17 @@ describe('live responses are what the document says', () => {
     for (const each of [{ changes: [counted] }, { changes: [] }, 'x'.repeat(300_000)])
       await ledger('POST', COUNTERS, COUNTERS, { body: each });
     await ledger('POST', COUNTERS, COUNTERS, { body: {}, headers: { 'Content-Type': 'text/plain' } });
+    const [DRAWS, PASSES, REVOKED] = ['/v1/ledger/passes/{id}/draws', '/v1/ledger/passes', '/v1/ledger/revocations'];
+    const draw = { kind: 'take', use_id: 'use_1', owner: 'one/1', amount: null };
+    for (const each of [{ changes: [draw] }, { changes: [] }, 'x'.repeat(300_000)])
+      await ledger('POST', DRAWS, `${PASSES}/pass_unknown/draws`, { body: each });
+    await ledger('POST', DRAWS, `${PASSES}/x/draws`, { body: { changes: [draw] } });
+    await ledger('POST', DRAWS, `${PASSES}/pass_unknown/draws`, {
+      body: {},
+      headers: { 'Content-Type': 'text/plain' },
+    });
+    for (const query of [`payer=${claim.payment.payer}`, '']) await ledger('GET', PASSES, `${PASSES}?${query}`);
+    for (const query of ['after=0&limit=10', 'after=x']) await ledger('GET', REVOKED, `${REVOKED}?${query}`);
     for (const query of ['due=true', `id=${claim.id}`, '']) await ledger('GET', CLAIMS, `${CLAIMS}?${query}`);
     const [CHARGES, CHARGE, SUMMARY] = ['/v1/billing/charges', '/v1/billing/charges/{id}', '/v1/billing/summary'];
     await dashboard('GET', CHARGES, CHARGES);

@@ -11,8 +11,13 @@ import type { Lease } from '../../pay/lease.ts';
 export type GiveBackReason = Extract<DrawChange, { kind: 'give_back' }>['because'];
 
 export type Draw = {
-  /** Takes the use, or `amount` of what was reserved. `unavailable`: the ledger does not answer; it is given back by and by. */
+  /**
+   * Takes the use, or `amount` of what was reserved. `unavailable`: the ledger does not answer; it is given back by and by, so
+   * the answer goes to nobody.
+   */
   readonly take: (amount?: bigint) => Promise<DrawResult | 'unavailable'>;
+  /** Takes the use of an answer that goes out whatever the ledger says: it is told until it answers. */
+  readonly takeAnyway: (amount?: bigint) => Promise<DrawResult | 'unavailable'>;
   /** Gives the use back; nobody waits for it. */
   readonly giveBack: (because: GiveBackReason) => void;
   /** Nothing more becomes of it: it was drawn before. */
@@ -34,30 +39,35 @@ export function createDraw(
 ): Draw {
   const name = { passId, useId, owner };
   let isOver = false;
-  const end = (): void => {
+  const take = async (
+    amount: bigint | undefined,
+    ifUnheard: (taking: DrawChange) => DrawChange,
+  ): Promise<DrawResult | 'unavailable'> => {
+    if (isOver) return { kind: 'lost' };
+    const change: DrawChange = { ...name, kind: 'take', amount: amount ?? null };
+    const result = await twice(deps, change);
     isOver = true;
-    lease.stop();
+    if (result === 'unavailable') sayUntilHeard(deps, ifUnheard(change), lease);
+    else lease.stop();
+    return result;
   };
   return {
-    end,
-    take: async (amount) => {
-      if (isOver) return { kind: 'lost' };
-      const change: DrawChange = { ...name, kind: 'take', amount: amount ?? null };
-      const result = await twice(deps, change);
-      end();
-      if (result === 'unavailable') sayUntilHeard(deps, { ...name, kind: 'give_back', because: 'not_charged' });
-      return result;
+    end: () => {
+      isOver = true;
+      lease.stop();
     },
+    take: (amount) => take(amount, () => ({ ...name, kind: 'give_back', because: 'unheard' })),
+    takeAnyway: (amount) => take(amount, (taking) => taking),
     giveBack: (because) => {
       if (isOver) return;
-      end();
-      sayUntilHeard(deps, { ...name, kind: 'give_back', because });
+      isOver = true;
+      sayUntilHeard(deps, { ...name, kind: 'give_back', because }, lease);
     },
   };
 }
 
 /** Why a use was none whose response no status line began. */
-export function whyUnused(end: End): GiveBackReason {
+export function whyUnused(end: End): Exclude<GiveBackReason, 'unheard'> {
   switch (end.kind) {
     case 'not_sent':
       return 'unasked';
@@ -87,12 +97,16 @@ async function twice({ ledger, log }: DrawDeps, change: DrawChange): Promise<Dra
   }
 }
 
-/** Makes a change until the ledger has answered it; the lease decides if it never does. */
-export function sayUntilHeard(deps: DrawDeps, change: DrawChange, tries = 0): void {
-  deps.ledger.change(change).catch((error: unknown) => {
+/** Makes a change until the ledger has answered it; the lease, which is kept for as long, decides if it never does. */
+export function sayUntilHeard(deps: DrawDeps, change: DrawChange, lease: Pick<Lease, 'stop'>, tries = 0): void {
+  deps.ledger.change(change).then(lease.stop, (error: unknown) => {
     const pauseMs = PAUSES_MS[tries];
+    if (pauseMs !== undefined) {
+      deps.schedule(pauseMs, () => sayUntilHeard(deps, change, lease, tries + 1));
+      return;
+    }
+    lease.stop();
     const { passId, useId } = change;
-    if (pauseMs !== undefined) deps.schedule(pauseMs, () => sayUntilHeard(deps, change, tries + 1));
-    else deps.log.warn('a use of a pass could not be given back', { pass_id: passId, use_id: useId, error });
+    deps.log.warn('what became of a use of a pass could not be written', { pass_id: passId, use_id: useId, error });
   });
 }

@@ -54,7 +54,7 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
     openFirstUse: ({ passId }, owner) => {
       const name = { passId, useId: firstUseOf(passId), owner };
       const draw = createDraw(name, leases.keep(name.useId, clock.monotonic()), deps);
-      return { take: async () => void (await draw.take()), giveBack: draw.giveBack };
+      return { take: async () => void (await draw.takeAnyway()), giveBack: draw.giveBack };
     },
     drawFrom: async (pass, use) => {
       const { route, plan, request } = use;
@@ -78,7 +78,13 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
         if (!(error instanceof LedgerUnavailable)) throw error;
         deps.log.error('the ledger is unavailable', { pass_id: pass.passId, error });
         // It may have been written: nobody works on it.
-        sayUntilHeard(deps, { ...wanted, kind: 'give_back', because: 'unasked' });
+        const { passId, useId, owner } = wanted;
+        const keySha256 = key?.sha256;
+        sayUntilHeard(
+          deps,
+          { passId, useId, owner, kind: 'give_back', because: 'unasked', keySha256 },
+          leases.keep(useId, since),
+        );
         return refuse(use, ledgerAway());
       }
     },

@@ -1,6 +1,6 @@
 // Revocations of passes, as this process knows them: read from the ledger every few seconds, because a pass by seconds is let in
 // without asking anybody. If the ledger is away, what was known stays.
-import type { PassLedger } from '../../../domain/selling/pass-store.ts';
+import { MOST_REVOKED, type PassLedger } from '../../../domain/selling/pass-store.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 
 type RevocationsDeps = {
@@ -17,7 +17,6 @@ export type Revocations = { readonly has: (passId: string) => boolean; readonly 
 const EVERY_MS = 4_000;
 /** Clocks may differ by this, and writes may become visible in another order. */
 const OVERLAP_MS = 60_000;
-const PAGE = 1000;
 
 export function startRevocations({ ledger, isWanted, clock, schedule }: RevocationsDeps): Revocations {
   /** Ends of revoked passes, by id. */
@@ -29,13 +28,13 @@ export function startRevocations({ ledger, isWanted, clock, schedule }: Revocati
   const read = async (): Promise<void> => {
     let after = Math.max(0, newest - OVERLAP_MS);
     for (;;) {
-      const page = await ledger.revoked(after, PAGE);
+      const page = await ledger.revoked(after, MOST_REVOKED);
       for (const { id, revokedAt, endsAt } of page) {
         revoked.set(id, endsAt);
         newest = Math.max(newest, revokedAt);
       }
       const last = page.at(-1);
-      if (page.length < PAGE || last === undefined) break;
+      if (page.length < MOST_REVOKED || last === undefined) break;
       // Those of one moment may stand on both sides of a page.
       after = Math.max(after, last.revokedAt - 1);
       if (page[0]?.revokedAt === last.revokedAt) after = last.revokedAt;

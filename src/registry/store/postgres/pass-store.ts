@@ -11,7 +11,7 @@ import {
   type PassBook,
   type PassDraw,
 } from '../../../domain/selling/pass-book.ts';
-import type { PassFilter, PassStore } from '../../../domain/selling/pass-store.ts';
+import { MOST_OF_PAYER, type PassFilter, type PassStore } from '../../../domain/selling/pass-store.ts';
 import { batched } from '../../../host/batches.ts';
 import { AUDIT_COLUMNS } from '../audit-values.ts';
 import {
@@ -53,8 +53,6 @@ export type PostgresPasses = PassStore & {
 const MOST_CHANGES = 256;
 /** Draws that are removed for each pass that may be. */
 const DRAWS_FOR_EACH = 20;
-/** Passes that are looked at for one payer: four of each of 64 plans. */
-const MOST_OF_PAYER = 256;
 
 export function createPasses(deps: PostgresPassesDeps): PostgresPasses {
   const { run, use, ask, now, settings } = deps;
@@ -169,11 +167,25 @@ type Wanted = {
 };
 
 function read(session: Session, sql: PassSql, changes: readonly DrawChange[], now: number): Promise<Drawing> {
-  const keys = changes.flatMap((change) =>
-    change.kind === 'reserve' && change.key !== null ? [{ passId: change.passId, sha256: change.key.sha256 }] : [],
-  );
+  const keys = changes.flatMap((change) => {
+    const sha256 = keyOf(change);
+    return sha256 === undefined ? [] : [{ passId: change.passId, sha256 }];
+  });
   const [passIds, useIds] = [changes.map(({ passId }) => passId), changes.map(({ useId }) => useId)];
   return readPasses(session, sql, { passIds, useIds, keys }, now);
+}
+
+function keyOf(change: DrawChange): string | undefined {
+  switch (change.kind) {
+    case 'reserve':
+      return change.key?.sha256;
+    case 'give_back':
+      return change.keySha256;
+    case 'take':
+      return undefined;
+    default:
+      return change satisfies never;
+  }
 }
 
 async function readPasses(session: Session, sql: PassSql, wanted: Wanted, now: number): Promise<Drawing> {

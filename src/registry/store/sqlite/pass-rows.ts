@@ -13,6 +13,7 @@ import {
 import type { KeptPass } from '../../../domain/selling/pass-opening.ts';
 import {
   MOST_LIVE_PASSES,
+  MOST_OF_PAYER,
   PASSES_OF_A_PAYER,
   type ListedPass,
   type OutstandingSum,
@@ -246,6 +247,3 @@ export function createPassReads(db: DatabaseSync): PassReads {
     },
   };
 }
-
-/** Passes that are looked at for one payer: four of each of 64 plans. */
-const MOST_OF_PAYER = 256;
