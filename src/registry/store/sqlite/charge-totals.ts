@@ -21,9 +21,16 @@ export type Totals = {
 };
 
 type Sum = { readonly key: readonly (string | number)[]; charges: number; amount: bigint };
-/** Rows of one table: read and put by the same key. */
-type SumTable = { readonly read: StatementSync; readonly put: StatementSync; readonly sums: Map<string, Sum> };
+/** Rows of one table: added to, read and put by the same key. `add` changes no row if it could not hold the sum. */
+type SumTable = {
+  readonly add: StatementSync;
+  readonly read: StatementSync;
+  readonly put: StatementSync;
+  readonly sums: Map<string, Sum>;
+};
 
+/** Digits of two numbers whose sum SQLite holds exactly, as an integer of 64 bits. */
+const ADDED_DIGITS = 18;
 const COLUMNS = 'route_id = ? AND currency = ? AND network = ? AND asset = ? AND asset_decimals = ?';
 
 export function createTotals(db: DatabaseSync): Totals {
@@ -31,16 +38,19 @@ export function createTotals(db: DatabaseSync): Totals {
     count: db.prepare('UPDATE charge_counts SET charges = charges + ? WHERE state = ?'),
   };
   const byRouteAndHour: SumTable = {
+    add: db.prepare(addTo('charge_sums', 8, 'charges')),
     read: db.prepare(`SELECT charges, amount FROM charge_sums WHERE hour = ? AND ${COLUMNS}`),
     put: db.prepare('INSERT OR REPLACE INTO charge_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
     sums: new Map(),
   };
   const refunds: SumTable = {
+    add: db.prepare(addTo('refund_sums', 8, 'refunds')),
     read: db.prepare(`SELECT refunds AS charges, amount FROM refund_sums WHERE hour = ? AND ${COLUMNS}`),
     put: db.prepare('INSERT OR REPLACE INTO refund_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
     sums: new Map(),
   };
   const bySteps: SumTable = {
+    add: db.prepare(addTo('charge_totals', 9, 'charges')),
     read: db.prepare(`SELECT charges, amount FROM charge_totals WHERE step = ? AND start = ? AND ${COLUMNS}`),
     put: db.prepare('INSERT OR REPLACE INTO charge_totals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
     sums: new Map(),
@@ -87,11 +97,19 @@ function gather({ sums }: SumTable, key: Sum['key'], amount: string): void {
   sum.amount += BigInt(amount);
 }
 
-/** Adds in code and not in SQL, because an amount may exceed 64 bits. */
-function writeSums({ read, put, sums }: SumTable): void {
+/** Adds in code what SQL cannot: an amount may exceed 64 bits. */
+function writeSums({ add, read, put, sums }: SumTable): void {
   for (const { key, charges, amount } of sums.values()) {
+    if (add.run(...key, charges, amount.toString()).changes === 1) continue;
     const row = read.get(...key);
     const before = row && { charges: integer(row, 'charges'), amount: BigInt(text(row, 'amount')) };
     put.run(...key, (before?.charges ?? 0) + charges, ((before?.amount ?? 0n) + amount).toString());
   }
+}
+
+function addTo(table: string, columns: number, counted: string): string {
+  const values = Array<string>(columns).fill('?').join(', ');
+  const isShort = `length(amount) <= ${ADDED_DIGITS} AND length(excluded.amount) <= ${ADDED_DIGITS}`;
+  return `INSERT INTO ${table} VALUES (${values}) ON CONFLICT DO UPDATE
+    SET ${counted} = ${counted} + excluded.${counted}, amount = CAST(amount + excluded.amount AS TEXT) WHERE ${isShort}`;
 }
