@@ -10,7 +10,7 @@ import { createInputReader, writeInputs, type PricedRequest } from '../../src/do
 const N: PriceInput = { kind: 'query', name: 'n' };
 const SIZE: PriceInput = { kind: 'query', name: 'size' };
 const ask = (query: string): PricedRequest => ({
-  ...{ query, rawHeaders: [], droppedHeaders: undefined, params: {}, length: undefined },
+  ...{ query, rawHeaders: [], droppedHeaders: undefined, params: () => ({}), length: undefined },
 });
 
 const decimal = fc

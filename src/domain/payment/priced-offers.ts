@@ -3,7 +3,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Problem } from '../problem.ts';
 import type { Route } from '../routing/route.ts';
-import { formatPrice } from './money.ts';
 import { makeOffer, settledBy, type Offer, type OfferedPrice, type ReceiverSettle, type Receivers } from './offer.ts';
 
 /** Makes the offer of a route at a price; `inputs`: everything that the price depends on, as one text. */
@@ -19,7 +18,8 @@ export function createPricedOffers(
 ): OfferAt {
   const known = new LRUCache<string, { readonly route: Route; readonly offer: Offer | Problem }>({ max: REMEMBERED });
   const find = (route: Route, offered: OfferedPrice, isBound: boolean): Offer | Problem => {
-    const name = `${route.id} ${isBound} ${formatPrice(offered.price)} ${offered.description ?? ''}`;
+    const { units, scale } = offered.price;
+    const name = `${route.id} ${isBound} ${units}/${scale} ${offered.description ?? ''}`;
     const found = known.get(name);
     if (found?.route === route) return found.offer;
     const made = settledBy(makeOffer(route, receivers, offered), settleOf(route));

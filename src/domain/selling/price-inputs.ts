@@ -13,8 +13,8 @@ export type PricedRequest = {
   readonly rawHeaders: readonly string[];
   /** Headers that a Connection header names, which do not go upstream, in lower case. */
   readonly droppedHeaders: ReadonlySet<string> | undefined;
-  /** Values of the pattern's parameters, decoded. */
-  readonly params: Readonly<Record<string, string>>;
+  /** Reads the values of the pattern's parameters, decoded. */
+  readonly params: () => Readonly<Record<string, string>>;
   /** The Content-Length; undefined: the request has none, or none that is known here. */
   readonly length: string | undefined;
 };
@@ -51,7 +51,7 @@ export function createInputReader(price: PlanPrice): InputReader {
     const refusal =
       (queries.size > 0 || allQueries ? readQuery(read, request.query, queries, allQueries) : undefined) ??
       (headers.size > 0 ? readHeaders(read, request, headers) : undefined) ??
-      (params.length > 0 || allParams ? readParams(read, request.params, allParams ? undefined : params) : undefined);
+      (params.length > 0 || allParams ? readParams(read, request.params(), allParams ? undefined : params) : undefined);
     return refusal ?? read;
   };
 }
@@ -130,7 +130,7 @@ function decodeBytes(bytes: string): string | undefined {
 /** Reads parameters of the pattern; `names` undefined: all of them. */
 function readParams(
   read: Read,
-  params: PricedRequest['params'],
+  params: ReturnType<PricedRequest['params']>,
   names: readonly string[] | undefined,
 ): Problem | undefined {
   for (const name of names ?? Object.keys(params)) {
@@ -171,8 +171,14 @@ function show(name: string): string {
 
 /** Writes inputs as one text, the same for the same inputs in whatever order they came. Null: the request has none. */
 export function writeInputs(inputs: PriceInputs, further: Readonly<Record<string, string | null>> = {}): string {
-  const named = [...inputs].map(([name, value]): [string, string | null] => [name, value ?? null]);
-  return JSON.stringify([...Object.entries(further), ...named].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  const pairs: (readonly [string, string | null | undefined])[] = [...inputs, ...Object.entries(further)];
+  // The names of a plan are in this order already.
+  if (pairs.some(([name], at) => at > 0 && name < (pairs[at - 1]?.[0] ?? '')))
+    pairs.sort(([a], [b]) => (a < b ? -1 : 1));
+  let text = '';
+  for (const [name, value] of pairs)
+    text += `${text === '' ? '' : ','}[${JSON.stringify(name)},${JSON.stringify(value ?? null)}]`;
+  return `[${text}]`;
 }
 
 /** Inputs of a text of `writeInputs`, for people: those that the request has. */

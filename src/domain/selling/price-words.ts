@@ -28,7 +28,7 @@ export function askPrice(
 ): AskedPrice | undefined {
   const own = parsePrice(route.amount);
   if (plan.price === undefined || own === undefined || !isSpelled) return undefined;
-  const params = paramsOf(route, path);
+  const params = (): ReturnType<typeof paramsOf> => paramsOf(route, path);
   const length = inputsOf(plan.price).some(({ kind }) => kind === 'length') ? '0' : undefined;
   const read = createInputReader(plan.price)({ query, rawHeaders: [], droppedHeaders: undefined, params, length });
   if ('code' in read) return { kind: 'refused', problem: read };
