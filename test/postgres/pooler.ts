@@ -6,7 +6,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { until } from '../support/paid-tollgate.ts';
-import { asWhom, freePort, own } from './server.ts';
+import { asWhom, own } from './cluster.ts';
+import { freePort } from './server.ts';
 
 /** Its libraries may lie beside it, as unpacked from a package. */
 const PROGRAM = process.env['TOLLGATE_TEST_PGBOUNCER'];

@@ -1,15 +1,15 @@
 // A real PostgreSQL for tests: made in a fresh folder, on loopback and a free port, ended by its own process. It refuses
 // to run as root, so root starts it as `nobody`. On a platform without its package there is none, and suites are skipped.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
+import { asWhom, copyCluster, own } from './cluster.ts';
 
-const NOBODY = 65_534;
 const READY_MS = 30_000;
 /** Names a folder with `bin/postgres` and `bin/initdb`: another version than the one of the lock file. */
 const NAMED = process.env['TOLLGATE_TEST_POSTGRES'];
@@ -44,10 +44,7 @@ export type PostgresOptions = {
 export async function startPostgres({ settings = {}, data }: PostgresOptions = {}): Promise<PostgresServer> {
   if (BIN === undefined) throw new Error('there is no PostgreSQL for this platform');
   const folder = data ?? mkdtempSync(path.join(tmpdir(), 'tollgate-postgres-'));
-  if (data === undefined) {
-    own(folder);
-    runOnce('initdb', ['-D', folder, '-U', 'tollgate', '-A', 'trust', '--no-sync', '--locale=C', '-E', 'UTF8']);
-  }
+  if (data === undefined) copyCluster(BIN, folder);
   const port = await freePort();
   let server: ChildProcess | undefined;
   let databases = 0;
@@ -160,25 +157,6 @@ function binaries(): string | undefined {
     if (NAMED !== undefined) throw error;
     return undefined;
   }
-}
-
-/** It may not run as root. */
-export function asWhom(): { readonly uid?: number; readonly gid?: number } {
-  return process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-}
-
-export function own(folder: string, isNew = true): void {
-  if (isNew) mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (process.getuid?.() === 0) chownSync(folder, NOBODY, NOBODY);
-}
-
-function runOnce(name: string, args: readonly string[]): void {
-  execFileSync(path.join(BIN ?? '', name), [...args], {
-    ...asWhom(),
-    cwd: '/',
-    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
 }
 
 /** A server that was killed leaves processes for a moment, which hold its shared memory: the next one waits for them. */

@@ -8,7 +8,8 @@ import { postgresPlace } from '../../src/registry/store/postgres/place.ts';
 import { CERTIFICATE, KEY } from '../support/certificate.ts';
 import { temporaryFolder } from '../support/process.ts';
 import { until } from '../support/paid-tollgate.ts';
-import { hasPostgres, own, startPostgres, type PostgresServer } from './server.ts';
+import { own } from './cluster.ts';
+import { hasPostgres, startPostgres, type PostgresServer } from './server.ts';
 import { settingsOf, silent } from './store.ts';
 
 describe.skipIf(!hasPostgres)('PostgreSQL over TLS', () => {
