@@ -304,8 +304,8 @@ describe.each(SHAPES)('%s', (shape) => {
     { timeout: 60_000 },
     () => {
       const series = seriesOf(scraped.get(shape) ?? '');
-      for (const { alert, expr } of ALERTS.filter(({ alert: name }) => APPLIES[name]?.includes(shape)))
-        expect([alert, findSilence(alert, expr, series, files.folder)]).toEqual([alert, undefined]);
+      const alerts = ALERTS.filter(({ alert }) => APPLIES[alert]?.includes(shape));
+      expect(findSilence(alerts, series, files.folder)).toBe(undefined);
     },
   );
 
