@@ -1,6 +1,6 @@
 // Runs every row of mutations.ts in one process: for each a copy of the proxy whose source has the one line changed, in
 // front of the upstreams that need the rule. Prints one JSON object a row. `caught`: what a protected handler ran for.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,15 +31,39 @@ function pathOf(url: string): string {
   return url.startsWith('file:') ? fileURLToPath(url.split('?', 1)[0] ?? url) : url;
 }
 
-// A copy of the source per row: what a changed module imports is changed too.
+/** The files of `src` that a file imports, types aside. */
+function importsOf(file: string): readonly string[] {
+  const found = readFileSync(file, 'utf8').matchAll(
+    /^(?:import|export)(?! type\b)[^;]*?'(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm,
+  );
+  return [...found].map(([, still, later]) => path.resolve(path.dirname(file), still ?? later ?? ''));
+}
+
+/** Who imports each file. */
+const importers = new Map<string, string[]>();
+for (const name of readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })) {
+  if (!name.endsWith('.ts')) continue;
+  const file = path.join(SOURCE, name);
+  for (const imported of importsOf(file)) importers.set(imported, [...(importers.get(imported) ?? []), file]);
+}
+
+/** `file` and everything that reaches it by imports: a copy of the program in which it is changed shares the rest. */
+function dependents(file: string): ReadonlySet<string> {
+  const found = new Set([file]);
+  for (const each of found) for (const importer of importers.get(each) ?? []) found.add(importer);
+  return found;
+}
+const changed = MUTATIONS.map(({ file }) => dependents(path.join(SOURCE, file)));
+
+// A copy of the source per row: whatever imports a changed module is copied too.
 registerHooks({
   resolve: (specifier, context, next) => {
     const resolved = next(specifier, context);
-    const query = /\?(mutation=\d+)$/.exec(context.parentURL ?? '')?.[1];
+    const mutation = /\?mutation=(\d+)$/.exec(context.parentURL ?? '')?.[1];
     const file = pathOf(resolved.url);
     // The store and its threads decide nothing about a request.
-    if (query === undefined || !file.startsWith(`${SOURCE}/`) || file.includes('/registry/store/')) return resolved;
-    return { ...resolved, url: `${resolved.url}?${query}` };
+    if (changed[Number(mutation)]?.has(file) !== true || file.includes('/registry/store/')) return resolved;
+    return { ...resolved, url: `${resolved.url}?${QUERY}${mutation}` };
   },
   load: (url, context, next) => {
     const loaded = next(url, context);
