@@ -13,6 +13,7 @@ import { privateKeyToAccount } from 'viem/accounts';
 import { runningDemos } from '../../src/cli/demo-directory.ts';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { CHAIN, USDC } from '../support/chain/chain.ts';
+import { COMPILE_CACHE } from '../support/compile-cache.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
@@ -24,6 +25,7 @@ const env = {
   PATH: process.env['PATH'] ?? '',
   HOME: process.env['HOME'] ?? '',
   TMPDIR: folder,
+  ...COMPILE_CACHE,
   // As npm starts it.
   npm_lifecycle_event: 'demo',
   npm_package_name: 'tollgate',

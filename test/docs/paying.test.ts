@@ -13,6 +13,7 @@ import { PROBLEMS } from '../../src/domain/problem.ts';
 import { NODE, ROOT } from '../deploy/support.ts';
 import { keepSecret } from '../support/canaries.ts';
 import { createPayer } from '../support/chain/payer.ts';
+import { COMPILE_CACHE } from '../support/compile-cache.ts';
 import { startPaidTollgate, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startPaidSolana, type PaidSolana } from '../support/svm/paid-solana.ts';
 import { base58, keyOf, unbase58 } from '../support/svm/wire.ts';
@@ -31,7 +32,7 @@ for (const { name, text } of blocks) if (/^[\w-]+\.\w+$/.test(name)) writeFileSy
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Run> {
-  const own = { PATH: `${path.dirname(NODE)}:${process.env['PATH'] ?? ''}`, HOME: folder };
+  const own = { PATH: `${path.dirname(NODE)}:${process.env['PATH'] ?? ''}`, HOME: folder, ...COMPILE_CACHE };
   return new Promise((resolve) => {
     execFile(command, args, { cwd: folder, env: { ...own, ...env } }, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;

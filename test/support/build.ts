@@ -14,8 +14,14 @@ const KEPT_MS = 24 * 3_600_000;
 
 export type Build = { readonly main: string; readonly crashing: string };
 
-/** The build of the sources as they stand. */
+let known: Build | undefined;
+
+/** The build of the sources as they stood when this process first asked. */
 export function programBuild(): Build {
+  return (known ??= findBuild());
+}
+
+function findBuild(): Build {
   const folder = path.join(BUILDS, stateOfSources());
   if (!existsSync(folder)) make(folder);
   return { main: path.join(folder, 'dist/main.js'), crashing: path.join(folder, 'dist/crash-program.js') };
