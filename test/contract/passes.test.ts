@@ -341,6 +341,21 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       expect(await numbers(pass)).toEqual([2n, 8n, 0n, 0n]);
     });
 
+    test(`behaviour: ${name} makes no use of a key again for a request that gave it back and arrives twice`, async () => {
+      const pass = await buy(uses(10));
+      for (const because of ['unasked', 'not_charged'] as const) {
+        const key = keyOf(`twice${made}`);
+        const first = reserve(pass, { key });
+        await change(first);
+        await change(giveBack(first));
+        const second = reserve(pass, { key });
+        expect(await change(second)).toMatchObject({ kind: 'reserved', useId: first.useId });
+        await change(giveBack({ ...second, useId: first.useId }, because));
+        expect(await change(second)).toEqual({ kind: 'lost' });
+      }
+      expect(await numbers(pass)).toEqual([1n, 9n, 0n, 0n]);
+    });
+
     test(`behaviour: ${name} undoes a take that its request never heard of, unless another one has had the use since`, async () => {
       const pass = await buy(uses(10));
       const key = keyOf(`undone${made}`);

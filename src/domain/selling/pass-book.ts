@@ -201,7 +201,9 @@ function reserve(rows: DrawRows, given: PassBook, change: Of<'reserve'>, now: nu
   if (own !== undefined && (own.owner !== change.owner || isBack(own))) return { kind: 'lost' };
   const known = own ?? (change.key === null ? undefined : rows.drawByKey(given.id, change.key.sha256));
   if (known === undefined) return open(rows, given, change, now, undefined);
-  if (known.owner === change.owner && !isBack(known))
+  if (known.owner === givenUpBy(change.owner) || (known.owner === change.owner && isBack(known)))
+    return { kind: 'lost' };
+  if (known.owner === change.owner)
     return done(known.state === 'reserved' ? 'reserved' : 'repeated', known.id, given, now);
   if (known.state === 'reserved' && known.leaseUntil > now) return { kind: 'in_use' };
   if (isLost(known, now)) endLost(rows, known, now);
@@ -224,6 +226,11 @@ function isFor(terms: BookTerms, of: Of<'reserve'>['of']): boolean {
   if (terms.planId !== of.planId || terms.kind !== of.kind) return false;
   if (terms.scope === 'route' && terms.routeId !== of.routeId) return false;
   return terms.kind !== 'credit' || terms.currency === of.currency;
+}
+
+/** Owner of a draw whose request sent nothing upstream: what that request still says comes late. */
+function givenUpBy(owner: string): string {
+  return `-${owner}`;
 }
 
 function isBack({ state }: PassDraw): boolean {
@@ -305,7 +312,7 @@ function giveBack(rows: DrawRows, book: PassBook, change: Of<'give_back'>, now: 
   if (draw === undefined) return done('given_back', useId, book, now);
   if (draw.passId !== book.id || draw.owner !== owner) return { kind: 'lost' };
   // An ask that never left counts for nothing. The next request with the key is another owner, so it is not undone twice.
-  const given = because === 'unasked' ? { ...draw, asks: Math.max(0, draw.asks - 1), owner: '' } : draw;
+  const given = because === 'unasked' ? { ...draw, asks: Math.max(0, draw.asks - 1), owner: givenUpBy(owner) } : draw;
   switch (draw.state) {
     case 'reserved': {
       const ended = endUnanswered(rows, book, given, { because, now });
