@@ -1,5 +1,6 @@
 // Writes the answer of `tollgate why` in sentences: charges first, then what the id of a 402 says, then refusals, newest
 // first.
+import type { DemandReason } from '../domain/decide.ts';
 import { PROBLEMS } from '../domain/problem.ts';
 import { shortId } from '../domain/payment/quote.ts';
 import type { WhyReport } from '../registry/charges/charge-schemas.ts';
@@ -9,7 +10,7 @@ import { ago, when } from './time-text.ts';
 type Charge = WhyReport['charges'][number];
 
 /** Meanings of the reasons in a 402, beyond that something is to be paid. */
-const REASONS: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<DemandReason, string> & Record<string, string>> = {
   payment_required: 'no payment was presented',
   payment_refused: 'a facilitator refused the payment',
   payment_already_used: 'the payment was used before',
@@ -22,6 +23,19 @@ const REASONS: Readonly<Record<string, string>> = {
   customer_expired: 'the token of the customer had run out, and no payment was presented',
   customer_quota_used_up: 'the customer had used up the requests that cost nothing, and no payment was presented',
   free_used_up: 'the free requests of this client were used up, and no payment was presented',
+  pass_unknown:
+    'the pass that was shown is not one of ours, or the wallet that signed in bought none; nothing was paid',
+  pass_expired: 'the pass that was shown had come to its end, and no payment was presented',
+  pass_used_up: 'nothing was left of the pass that was shown, or too little for this request; no payment was presented',
+  pass_scope: 'the pass that was shown is good for another plan or route, and no payment was presented',
+  pass_revoked: 'the pass that was shown was revoked, as one is whose money was given back; no payment was presented',
+  wallet_unsupported:
+    'the wallet that signed in is a contract or of a chain whose signatures are not read here: its owner shows the pass itself',
+  pass_malformed: 'the request showed two passes, or one that was never given here',
+  pass_in_use:
+    'what was left of the pass was held by requests under way: the same request again has it, or finds it used up',
+  idempotency_conflict: 'the Idempotency-Key of this use stands for another request, or was sent four times already',
+  too_many_passes: 'the payer has four passes of this plan that are good, or is buying them',
   plan_unknown:
     'the route names a plan that the configuration of this proxy does not have; nothing passes until it does',
   plan_unanswerable: 'the plan of the route asks the API who a customer is, which a decision listener cannot',

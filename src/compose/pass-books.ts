@@ -2,9 +2,10 @@
 // long as the process; whose redirects lead away comes from the configuration in force.
 import type { Config } from '../config/config.ts';
 import type { PassLedger } from '../domain/selling/pass-store.ts';
-import { renderProblem } from '../domain/problem.ts';
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
+import { createReplays, type ResponseMemory } from '../gateway/pay/kept-responses.ts';
 import { createLeases, LEASE_MS } from '../gateway/pay/lease.ts';
+import { createKeptUses } from '../gateway/selling/passes/kept-uses.ts';
 import { createPassBooks } from '../gateway/selling/passes/pass-books.ts';
 import type { PassBooks } from '../gateway/selling/passes/presented-pass.ts';
 import { startRevocations } from '../gateway/selling/passes/revocations.ts';
@@ -18,12 +19,14 @@ type PassBooksDeps = {
   readonly ledger: PassLedger;
   readonly config: () => Config;
   readonly metrics: Pick<SaleMetrics, 'passUsed' | 'passDrawn'>;
+  /** Memory for all responses that are kept. */
+  readonly memory: ResponseMemory;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
 };
 
-export function startPassBooks({ ledger, config, metrics, log, clock, random }: PassBooksDeps): {
+export function startPassBooks({ ledger, config, metrics, memory, log, clock, random }: PassBooksDeps): {
   readonly books: PassBooks;
   readonly close: () => void;
 } {
@@ -35,7 +38,10 @@ export function startPassBooks({ ledger, config, metrics, log, clock, random }: 
     ...{ ledger, revocations, metrics, newId, clock, schedule, log },
     leases: createLeases({ ledger, schedule, newId, monotonic, leaseMs: LEASE_MS }),
     wouldCharge: judgeInForce(config),
-    answer: renderProblem,
+    keptUses: createKeptUses({
+      ...{ memory, replays: createReplays(schedule, monotonic) },
+      keepBytes: () => config().charges.keepResponseBytes,
+    }),
   });
   return { books, close: revocations.close };
 }

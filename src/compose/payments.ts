@@ -7,7 +7,7 @@ import { servicesInForce } from '../domain/payment/offer.ts';
 import type { OwnResponses } from '../gateway/outcome.ts';
 import { createLeases, LEASE_MS, type Leases } from '../gateway/pay/lease.ts';
 import { createChargeLog, type ChargeLog } from '../gateway/pay/recorder.ts';
-import { createReplays, createResponseMemory } from '../gateway/pay/kept-responses.ts';
+import { createReplays, createResponseMemory, type ResponseMemory } from '../gateway/pay/kept-responses.ts';
 import { createSeenPayments, type SeenPayments } from '../gateway/pay/seen-payments.ts';
 import { createPay, type PaymentHandler, type PayDeps, type PayOptions } from '../gateway/pay/pay.ts';
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
@@ -51,6 +51,8 @@ type PaymentsDeps = RailsDeps & {
   /** Names a route in metrics. */
   readonly routeLabel: (id: string) => string;
   readonly aroundPayments?: PaymentsWrapper | undefined;
+  /** Memory for all responses that are kept; left out: these are the only ones. */
+  readonly memory?: ResponseMemory;
   /** Makes what sells passes under a configuration; undefined: none are sold. */
   readonly passesFor?: PassesFor | undefined;
   /** Says that another process looks at charges without an end, and counts them. */
@@ -74,13 +76,14 @@ const COUNT_EVERY_MS = 5_000;
 
 export function startPayments(deps: PaymentsDeps): Payments {
   const { settings, reports, rails, routeLabel, log, clock, random, metrics, passesFor } = deps;
+  const { memory = createResponseMemory() } = deps;
   const newId = createTokens(random, 16, 'hex');
   const ports = { ledger: deps.ledger, rail: rails };
   const { ledger, rail } = deps.aroundPayments?.(ports) ?? ports;
   const chargeLog = createChargeLog(metrics, log, routeLabel);
   const seenPayments = createSeenPayments();
   const modes = createSettleModes(clock.monotonic);
-  const responses = { memory: createResponseMemory(), replays: createReplays(systemSchedule, clock.monotonic) };
+  const responses = { memory, replays: createReplays(systemSchedule, clock.monotonic) };
   const leases = createLeases({
     ledger,
     schedule: systemSchedule,
@@ -162,11 +165,11 @@ function payWith(
     nameOf: nameWay,
     support: page.support,
   };
-  const passes = passesFor?.(config, front);
   return (answers) =>
     createPay({
       ...answers,
-      ...{ rail, ledger, seenPayments, chargeLog, modes, leases, passes },
+      ...{ rail, ledger, seenPayments, chargeLog, modes, leases },
+      passes: passesFor?.(config, front, (refusal, origin) => answers.refuse(refusal, origin).response),
       // Nothing of the proxy is replayed by a decision.
       responses:
         decision === undefined ? responses : { ...responses, replays: createReplays(systemSchedule, clock.monotonic) },

@@ -14,6 +14,7 @@ import type { SaleCount } from '../domain/totals/sale-counts.ts';
 import { readCaller } from '../gateway/caller.ts';
 import { clientGroup } from '../gateway/client-group.ts';
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
+import type { ResponseMemory } from '../gateway/pay/kept-responses.ts';
 import type { Paywall } from '../gateway/paywall.ts';
 import { createAsk } from '../gateway/selling/customers/ask.ts';
 import { createCustomers } from '../gateway/selling/customers/customers.ts';
@@ -51,7 +52,7 @@ export type ProxyRules = Pick<SellingDeps, 'rules'> & {
   readonly offerAt: OfferAt;
   readonly quotes: Pick<Quotes, 'read'>;
   readonly rail: Pick<Rail, 'read'>;
-  readonly paywall: Pick<Paywall, 'perform'>;
+  readonly paywall: Pick<Paywall, 'perform' | 'refuse'>;
   /** Whether the upstream's responses pass here; false: what depends on one cannot be decided. */
   readonly seesResponses: boolean;
 };
@@ -72,6 +73,8 @@ type SellingPartDeps = {
   readonly countSale: (count: SaleCount) => void;
   /** Counters of the ledger; undefined: there is none, and nothing that has to be counted is free. */
   readonly counters: CounterChanger | undefined;
+  /** Memory for all responses that are kept. */
+  readonly memory: ResponseMemory;
   /** Books of passes in the ledger; undefined: passes by uses and credit are no good here. */
   readonly passes: PassLedger | undefined;
   readonly config: () => Config;
@@ -143,7 +146,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
       const refused = ({ request }: AskedSale): void => void refusals.takeMs(clientOf(request));
       return createCustomers(entry, { recognise, counter, wouldCharge, metrics, refused });
     };
-    const passes = passesFor(config, proxy);
+    const passes = passesFor(config, proxy, (refusal, origin) => paywall.refuse(refusal, origin).response);
     const ways = new Map([...customers.values()].map((entry) => [entry.id, customersBy(entry)]));
     const observe = createObservation({ ownOffer, wouldCharge: judge, metrics, log });
     const subjectOf = subjectBy(clientOf, proxy.customerHeader.toLowerCase());

@@ -8,6 +8,7 @@ import type { PassLedger } from '../domain/selling/pass-store.ts';
 import type { ChargeReports } from '../domain/payment/reports.ts';
 import type { FacilitatorHealths } from '../domain/payment/service-health.ts';
 import type { PublicationInForce } from '../gateway/public-documents.ts';
+import { createResponseMemory } from '../gateway/pay/kept-responses.ts';
 import { createRefusals, rememberRefusals } from '../gateway/refusals.ts';
 import type { CurrentSnapshot } from '../gateway/routes/current-snapshot.ts';
 import { createTelemetry } from '../gateway/telemetry.ts';
@@ -48,6 +49,8 @@ type Publicity = { readonly listed: Discovery | undefined; readonly published: P
 export type PartWrappers = {
   /** Put around the ledger and the rail. */
   readonly aroundPayments?: PaymentsWrapper | undefined;
+  /** Put around the books of passes. */
+  readonly aroundPasses?: ((passes: PassLedger) => PassLedger) | undefined;
   /** Put around the page for people. */
   readonly aroundPage?: PageWrapper | undefined;
 };
@@ -79,7 +82,7 @@ type ServedProxy = {
 };
 
 export async function serveFront(
-  { ledger, reports, counters, passes, takesOnly = false }: ChargeBooks,
+  { ledger, reports, counters, passes: given, takesOnly = false }: ChargeBooks,
   { listed, published }: Publicity,
   deps: ServedProxyDeps,
 ): Promise<ServedProxy> {
@@ -94,12 +97,15 @@ export async function serveFront(
   const routeLabel = telemetry.label;
   const aroundPayments = tracing === undefined ? deps.aroundPayments : traceAround(tracing, deps.aroundPayments);
   const countSale = (count: SaleCount): void => tally.open.sales.add(count);
-  const saleDeps = { metrics, log, clock, random, routeLabel, countSale, counters, passes };
+  const memory = createResponseMemory();
+  const passes = given && (deps.aroundPasses?.(given) ?? given);
+  const saleDeps = { metrics, log, clock, random, routeLabel, countSale, counters, passes, memory };
   const selling = startSelling({ ...saleDeps, config: () => settings.config });
   const { sellFor, passesFor, close: stopSelling } = selling;
   closers.addFirst(async () => stopSelling());
   const payments =
-    ledger && startPayments({ ...deps, aroundPayments, ledger, reports, takesOnly, rails, routeLabel, passesFor });
+    ledger &&
+    startPayments({ ...deps, aroundPayments, ledger, reports, takesOnly, rails, routeLabel, passesFor, memory });
   if (payments !== undefined) closers.addFirst(payments.close);
   const stopWatching = rails.watch(() => settings.config.receivers.flatMap(({ ways }) => ways.map(({ way }) => way)));
   closers.addFirst(async () => stopWatching());

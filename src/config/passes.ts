@@ -7,7 +7,7 @@ import { PASS_SCOPES, type PassMeasure, type PassTerms } from '../domain/selling
 import { choice, count, described, duration, flag, identifier } from './fields.ts';
 import { key, section } from './keys.ts';
 import { isMap, valueAt, type Issue, type Path } from './problems.ts';
-import { amountText } from './route-keys.ts';
+import { amountOf } from './route-keys.ts';
 
 const MOST_PASSES = 4;
 const DAY_MS = 86_400_000;
@@ -15,11 +15,15 @@ const MOST_VALID_MS = 800 * DAY_MS;
 const USUAL_VALID_MS = 365 * DAY_MS;
 const MEASURES = ['seconds', 'uses', 'credit'];
 
-const price = described(amountText.clone(), 'a decimal in quotes, such as "0.10"');
+const price = (what: string) => described(amountOf(what), 'a decimal in quotes, such as "0.10"');
 
 const pass = section({
   id: key('id', identifier('a name of this pass'), 'The name of the pass, in 402 answers, metrics and lists.'),
-  amount: key('amount', price, 'The price of the pass, in the currency of the route that it is bought on.'),
+  amount: key(
+    'amount',
+    price('the price of the pass'),
+    'The price of the pass, in the currency of the route that it is bought on.',
+  ),
   seconds: key(
     'seconds',
     count(1, MOST_VALID_MS / 1000).optional(),
@@ -32,7 +36,7 @@ const pass = section({
   ),
   credit: key(
     'credit',
-    price.optional(),
+    price('the credit').optional(),
     'A pass by credit: requests of its scope take their price from it, the one that buys it included.',
   ),
   valid: key(
@@ -100,7 +104,7 @@ function measureIssues(pass: unknown, path: Path): Issue[] {
   const given = MEASURES.filter((name) => pass[name] !== undefined);
   const [first = '', second] = given;
   if (given.length === 0)
-    return [{ path, message: 'says not what it gives; write exactly one of seconds, uses and credit' }];
+    return [{ path, message: 'says nothing of what it gives; write exactly one of seconds, uses and credit' }];
   if (second !== undefined)
     return [
       { path: [...path, second], message: `stands beside ${first}; write exactly one of seconds, uses and credit` },

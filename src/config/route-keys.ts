@@ -18,6 +18,15 @@ export const amountText = z
   .string(`quote the amount: ${AMOUNT_ADVICE}`)
   .refine((value) => parsePrice(value) !== undefined, { error: ({ input }) => amountAdvice(input) });
 
+/** An amount in the configuration beside the routes: what is missing or not quoted is told as such. */
+export function amountOf(what: string) {
+  const unquoted = ({ input }: { input?: unknown }): string =>
+    input === undefined ? `is missing; write ${what}: ${AMOUNT_ADVICE}` : `quote the amount: ${AMOUNT_ADVICE}`;
+  return z
+    .string({ error: unquoted })
+    .refine((value) => parsePrice(value) !== undefined, { error: ({ input }) => amountAdvice(input) });
+}
+
 /** Advises on an amount, and never says the value itself. */
 function amountAdvice(input: unknown): string {
   const value = typeof input === 'string' ? input : '';

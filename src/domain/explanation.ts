@@ -12,6 +12,7 @@ import {
   type UndeclaredMethods,
   type Verdict,
 } from './decide.ts';
+import { withoutPasses } from './payment/pass-offers.ts';
 import { problem, PROBLEMS, type Problem } from './problem.ts';
 import { paramsOf } from './routing/route-params.ts';
 import { toWire, type Route, type RouteWire } from './routing/route.ts';
@@ -121,7 +122,9 @@ function judge(snapshot: Snapshot, { method, path, rules, offer, nowMs = Infinit
   const { verdict: sale } = judgement;
   if (sale.isSpelled && isObserving(sale.plan, nowMs)) return { judgement, sale };
   const { route, plan } = sale;
-  const verdict = decidePayment(asked, { route, offer: asked.offer(route), plan }, undefined);
+  const offered = asked.offer(route);
+  const sold = sale.isSpelled || 'code' in offered ? offered : withoutPasses(offered);
+  const verdict = decidePayment(asked, { route, offer: sold, plan }, undefined);
   return { judgement: { ...judgement, verdict }, sale };
 }
 

@@ -192,7 +192,8 @@ export class Exchange
     noteAnswer(record, outcome, req.url ?? '');
     if (this.phase.at === 'deciding') this.phase = RESPONDED;
     // A response that was kept is the upstream's, word for word.
-    const shown = outcome.outcome === 'paid' ? this.asPlace(outcome.response) : undefined;
+    const isKept = outcome.outcome === 'paid' || outcome.outcome === 'pass';
+    const shown = isKept ? this.asPlace(outcome.response) : undefined;
     const sent = shown === undefined ? outcome : { ...outcome, response: shown };
     sendOwn(req, res, sent, record.requestId, context.writeBatch, closes);
     this.close();

@@ -140,6 +140,7 @@ function sell(deps: HandlerDeps, exchange: Exchange, sale: PlannedSale): void {
 
 function follow(deps: HandlerDeps, exchange: Exchange, ruling: Ruling): void {
   if (ruling.kind === 'granted') exchange.forward(ruling.permit, ruling.granted);
+  else if (ruling.kind === 'answered') exchange.respond(ruling.outcome);
   else admit(deps, exchange, ruling.verdict);
 }
 

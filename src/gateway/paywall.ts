@@ -50,9 +50,8 @@ type PaywallDeps = {
   readonly allowedHeaders?: readonly string[];
 };
 
-/** The first price of an offer with its charge id, and what the header shows beside it. */
+/** The charge ids of the prices of an offer, and what the header shows beside them. */
 type QuotedOffer = {
-  readonly first: Offer;
   readonly chargeId: ChargeId;
   /** Signed parts of the charge ids of the other prices. */
   readonly further?: readonly string[];
@@ -90,7 +89,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
 
   const demand = (demanded: PaymentDemand, shownOn?: Page): ResponseOutcome => {
     const { offer, reason, facts, headers: added = NO_HEADERS, expected } = demanded;
-    const { first, chargeId, further, signIn } = quoteAll(offer, facts);
+    const { chargeId, further, signIn } = quoteAll(offer, facts);
     const listing = listingOf?.(offer.route, facts.method, facts.path);
     const { method, publicOrigin, path, origin } = facts;
     const demandedOf = { offer, listing, chargeId, further, signIn, method, origin: publicOrigin, path, reason };
@@ -102,7 +101,7 @@ export function createPaywall(deps: PaywallDeps): Paywall {
     const response =
       shownOn === undefined
         ? new DemandResponse(body, bodyBytes, header, told, headers)
-        : shownOn({ offer: first, ways, required: header, publicOrigin, path, reason }, headers);
+        : shownOn({ ...soldOn(offer), ways, required: header, publicOrigin, path, reason }, headers);
     const id = joinChargeId(chargeId);
     const outcome = 'payment_required';
     return { kind: 'response', response, outcome, reason: told, chargeId: id, routeId: offer.route.id };
@@ -192,14 +191,20 @@ export function createPaywall(deps: PaywallDeps): Paywall {
   };
 }
 
+/** The prices of an offer as the page shows them. */
+function soldOn(given: Offer): Pick<Parameters<Page>[0], 'offer' | 'passes' | 'cookie'> {
+  const [offer = given, ...passes] = pricesShown(given);
+  return { offer, passes, cookie: given.passes?.cookie };
+}
+
 /** Quotes the prices of an offer, each with a charge id of its own. */
 function createQuoteAll({ quotes, signIns }: Pick<PaywallDeps, 'quotes' | 'signIns'>) {
   return (offer: Offer, { method, nowMs }: RequestFacts): QuotedOffer => {
-    if (offer.passes === undefined) return { first: offer, chargeId: quotes.issue(offer, method, nowMs) };
+    if (offer.passes === undefined) return { chargeId: quotes.issue(offer, method, nowMs) };
     const [first = offer, ...others] = pricesShown(offer);
     const chargeId = quotes.issue(first, method, nowMs);
     const further = others.map((each) => quotes.issue(each, method, nowMs).signed);
-    return { first, chargeId, further, signIn: offer.passes.wallet ? signIns?.issue(nowMs) : undefined };
+    return { chargeId, further, signIn: offer.passes.wallet ? signIns?.issue(nowMs) : undefined };
   };
 }
 

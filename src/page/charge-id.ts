@@ -22,5 +22,5 @@ export function withChargeId(
   // A clock that was set back proves nothing.
   const elapsed = nowMs - payment.quotedAt;
   const isInForce = elapsed >= 0 && elapsed < quoteTtlMs - MISSING_MS;
-  return isInForce ? { ...payment, charge: payment.accept.extra['external_ref'] } : payment;
+  return isInForce ? { ...payment, charge: payment.accept.extra.external_ref } : payment;
 }

@@ -8,7 +8,7 @@ import { isText, kindOf, sizeOf } from './kinds.ts';
 import { LOST, type ToldProblem } from './told-problem.ts';
 import { receive, type ReceivedBody } from './receive.ts';
 import { receiptNodes, supportLink } from './receipt.ts';
-import { isSameWay, money, type Accept } from './required.ts';
+import { money, wayOf, type Accept } from './required.ts';
 import { sendPayment, type AnswerHead, type AnswerStream, type PriceDemand } from './send.ts';
 import type { Action, View } from './view.ts';
 import { secondsUntilAsked } from './wait.ts';
@@ -152,7 +152,7 @@ export class Delivery {
   }
 
   private money(accept: Accept): string {
-    const way = this.deps.data.ways.find((each) => isSameWay(each, accept));
+    const way = wayOf(this.deps.data, accept);
     return way === undefined ? 'The price' : money(way, accept.amount);
   }
 

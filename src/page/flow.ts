@@ -3,7 +3,7 @@
 import { Delivery, type DeliveryDeps } from './delivery.ts';
 import { findWallets } from './evm/wallet.ts';
 import type { TabPayment } from './kept.ts';
-import { isSameWay, money, readChoices, shownChoices, type Choice, type PricedWay } from './required.ts';
+import { bought, isSameWay, money, readChoices, shownChoices, wayOf, type Choice, type PricedWay } from './required.ts';
 import { askPrice, type PriceDemand } from './send.ts';
 import { element, facts, short, type Action, type Card } from './view.ts';
 import { noWalletCard, programCard } from './no-wallet.ts';
@@ -82,7 +82,7 @@ export class Flow {
         this.choice = choice;
       });
       const tag = choice.way.testnet ? element('span', { class: 'tag' }, 'test network') : undefined;
-      const text = `${money(choice.way, choice.accept.amount)} on ${choice.way.chainName} `;
+      const text = `${bought(choice.way, choice.accept.amount)} on ${choice.way.chainName} `;
       return element('label', {}, input, element('span', {}, text, tag));
     });
     return [element('fieldset', {}, element('legend', {}, 'Pay with'), ...labels)];
@@ -170,7 +170,7 @@ export class Flow {
         'ready',
       );
     }
-    const pay = { says: `Pay ${money(way, accept.amount)}`, run: () => void this.pay(), primary: true };
+    const pay = { says: `Pay ${bought(way, accept.amount)}`, run: () => void this.pay(), primary: true };
     const sentences = ['Your wallet shows what you sign: this amount, once, to the address on this page.'];
     this.showCard({ headline: 'Ready to pay', sentences, ...words, more, actions: [pay, other, this.back()] }, 'ready');
   }
@@ -233,7 +233,7 @@ export class Flow {
   // Step 4: endings that the delivery cannot settle by itself.
 
   private demanded({ accept }: TabPayment, told: PriceDemand): void {
-    const way = this.deps.data.ways.find((each) => isSameWay(each, accept));
+    const way = wayOf(this.deps.data, accept);
     const now = way === undefined ? undefined : this.takeOver(told, way);
     const words = demandWords(told, accept.amount, now);
     if (now !== undefined && this.paired !== undefined) return this.ready(words);

@@ -1,15 +1,11 @@
 // The receipt of a payment: amount, transaction and charge id; and whom to write to about it.
 import type { PageData } from '../domain/payment/page-data.ts';
 import type { PaidReceipt } from './kept.ts';
-import { isSameWay, money, type Accept } from './required.ts';
+import { money, wayOf, type Accept } from './required.ts';
 import { copyButton, element, facts, short } from './view.ts';
 
-export function receiptNodes(
-  { ways }: PageData,
-  accept: Accept,
-  receipt: PaidReceipt | undefined,
-): readonly HTMLElement[] {
-  const way = ways.find((each) => isSameWay(each, accept));
+export function receiptNodes(data: PageData, accept: Accept, receipt: PaidReceipt | undefined): readonly HTMLElement[] {
+  const way = wayOf(data, accept);
   if (receipt === undefined || way === undefined) return [];
   const { transaction, charge } = receipt;
   const { explorer } = way;
@@ -23,6 +19,7 @@ export function receiptNodes(
   return [
     facts([
       ['Amount', `${money(way, accept.amount)} on ${way.chainName}`],
+      ['Pass', way.keeps],
       ['Transaction', shown],
       ['Charge', id],
     ]),

@@ -9,7 +9,13 @@ export type Accept = {
   readonly payTo: string;
   readonly amount: string;
   readonly maxTimeoutSeconds: number;
-  readonly extra: Readonly<Record<string, string>>;
+  /** What it says beside its price: the token's names, the charge id, and the pass that it buys. */
+  readonly extra: {
+    readonly name?: string;
+    readonly version?: string;
+    readonly external_ref?: string;
+    readonly pass?: { readonly id: string };
+  };
 };
 
 /** A way as the page shows it. */
@@ -22,19 +28,35 @@ export function shownChoices({ ways }: PageData): readonly PricedWay[] {
 }
 
 /** The ways that are asked for now and that this page knows; none if `header` cannot be read. */
-export function readChoices(header: string | null, { ways }: PageData): readonly Choice[] {
+export function readChoices(header: string | null, data: PageData): readonly Choice[] {
   const { accepts = [] } = (readBase64Json(header) ?? {}) as { readonly accepts?: readonly Accept[] };
   return accepts.flatMap((accept) => {
-    const way = ways.find((each) => isSameWay(each, accept));
+    const way = wayOf(data, accept);
     return way === undefined ? [] : [{ way, accept }];
   });
 }
 
-export function isSameWay(one: NamedWay, other: NamedWay): boolean {
-  return one.network === other.network && one.asset === other.asset && one.payTo === other.payTo;
+/** The page's way that an entry is of; undefined: the page does not sell it. */
+export function wayOf({ ways }: PageData, accept: Accept): PageWay | undefined {
+  return ways.find((each) => isSameWay(each, accept));
 }
 
-type NamedWay = Pick<PageWay, 'network' | 'asset' | 'payTo'>;
+/** Whether both are the same way and buy the same. */
+export function isSameWay(one: NamedWay, other: NamedWay): boolean {
+  return nameOf(one) === nameOf(other);
+}
+
+/** A way of the page, or an entry as it came. */
+type NamedWay = Pick<PageWay, 'network' | 'asset' | 'payTo' | 'pass'> & Partial<Pick<Accept, 'extra'>>;
+
+function nameOf({ network, asset, payTo, pass, extra }: NamedWay): string {
+  return [network, asset, payTo, pass ?? extra?.pass?.id].join();
+}
+
+/** The amount, the token, and what is bought if that could be something else. */
+export function bought(way: PageWay, atomic: string): string {
+  return money(way, atomic) + (way.gives ?? '');
+}
 
 /** The amount and the token, `0.10 ABC`. */
 export function money({ decimals, symbol }: PageWay, atomic: bigint | string): string {

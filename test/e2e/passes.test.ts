@@ -1,13 +1,27 @@
 // Passes as a buyer has them: bought by the public x402 client as it is, with one transfer on a real chain, and used until nothing
 // is left, whatever dies meanwhile.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { wrapFetchWithSIWx } from '@x402/extensions/sign-in-with-x';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { keepSecret } from '../support/canaries.ts';
+import { payerOf } from '../support/chain/payer.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 
+const PUBLIC = 'https://api.example.com';
 const PLANS = `selling:
   plans:
     - { id: default, single: false, passes: [{ id: five, amount: "0.50", uses: 5 }] }
     - { id: other, single: false, passes: [{ id: day, amount: "0.90", seconds: 86400 }] }`;
+
+/** A fetch for clients of the public URL, as a proxy in front would bring it here. */
+function throughPublicUrl({ url }: Pick<PaidTollgate, 'url'>): typeof globalThis.fetch {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const { pathname, search } = new URL(request.url);
+    const response = await fetch(url(pathname + search), { method: request.method, headers: request.headers });
+    return Object.defineProperty(response, 'url', { value: request.url });
+  };
+}
 
 describe('passes, bought by an unmodified client', () => {
   let paid: PaidTollgate;
@@ -23,6 +37,7 @@ describe('passes, bought by an unmodified client', () => {
         response.end('answered');
       },
       routes: ['GET /report 0.10', 'GET /more 0.10'],
+      proxy: `public_url: ${PUBLIC}`,
       more: PLANS,
     });
   });
@@ -68,6 +83,21 @@ describe('passes, bought by an unmodified client', () => {
     expect(await paid.earned()).toBe(500_000n);
     const [charge] = await paid.charges();
     expect(charge).toMatchObject({ status: 'delivered', amount_atomic: '500000' });
+  });
+
+  test('behaviour: a wallet that paid on the chain finds its pass by the signature of the public client, and no other wallet does', async () => {
+    const [owner, stranger] = [generatePrivateKey(), generatePrivateKey()].map((key) => privateKeyToAccount(key));
+    if (owner === undefined || stranger === undefined) throw new Error('no wallets');
+    await paid.chain.mint(owner.address, 1_000_000n);
+    const bought = await payerOf(paid.chain, owner).fetch(paid.url('/report'));
+    expect(left(bought)).toBe('4');
+    const earned = await paid.earned();
+    const found = await wrapFetchWithSIWx(throughPublicUrl(paid), owner)(`${PUBLIC}/more`);
+    expect([found.status, await found.text(), left(found)]).toEqual([200, 'answered', '3']);
+    expect(found.headers.get('tollgate-pass')).toBe(bought.headers.get('tollgate-pass'));
+    const unknown = await wrapFetchWithSIWx(throughPublicUrl(paid), stranger)(`${PUBLIC}/more`);
+    expect([unknown.status, unknown.headers.get('tollgate-reason')]).toEqual([402, 'pass_unknown']);
+    expect(await paid.earned()).toBe(earned);
   });
 
   test('refuses: a token that is changed or cut', async () => {

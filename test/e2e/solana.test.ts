@@ -1,5 +1,7 @@
 // Payments on Solana, over a real virtual machine with the reference client and facilitator: paid, refused, and killed at
 // every named point of a charge's life. The chain's balance has the last word.
+import { sign } from 'node:crypto';
+import { createSIWxPayload, encodeSIWxHeader, type SIWxExtensionInfo } from '@x402/extensions/sign-in-with-x';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findTokenAccount } from '../../src/gateway/rails/svm/addresses.ts';
 import { CRASH_POINTS } from '../support/crash-point.ts';
@@ -7,13 +9,21 @@ import { createThings, payThroughKill, THINGS } from '../support/killed-thing.ts
 import { until } from '../support/paid-tollgate.ts';
 import { SVM_NETWORK, SVM_USDC } from '../support/svm/chain.ts';
 import { startPaidSolana, type PaidSolana } from '../support/svm/paid-solana.ts';
+import { createSvmPayer, type SvmPayer } from '../support/svm/payer.ts';
 import { base58, buildTransaction, keyOf, transferChecked, unbase58 } from '../support/svm/wire.ts';
 
+const PUBLIC = 'https://api.example.com';
 let paid: PaidSolana;
 const things = createThings();
 
 beforeAll(async () => {
-  paid = await startPaidSolana({ routes: THINGS, handle: things.handle });
+  paid = await startPaidSolana({
+    ...{ routes: THINGS, handle: things.handle, proxy: `public_url: ${PUBLIC}` },
+    more: [
+      '  - { method: GET, route_pattern: /passed, amount: "0.10", plan_id: api }',
+      'selling: { plans: [{ id: api, single: false, passes: [{ id: five, amount: "0.30", uses: 5 }] }] }',
+    ].join('\n'),
+  });
 }, 180_000);
 
 afterAll(() => paid?.stop());
@@ -90,6 +100,27 @@ test('behaviour: a refund is recorded once the chain shows a transfer back to th
   expect([await said(one, back), await said(two, back)]).toEqual(['200', unproven]);
   // A larger amount does as well.
   expect(await said(two, send(destination, 150_000n))).toBe('201');
+});
+
+test('behaviour: a Solana wallet that bought a pass finds it by its signature, and another wallet does not', async () => {
+  const bought = await paid.payer.fetch(paid.url('/passed'));
+  expect([bought.status, bought.headers.get('tollgate-pass-left')]).toEqual([200, '4']);
+  const earned = paid.earned();
+  const signIn = async (by: SvmPayer): Promise<Response> => {
+    const asked = await paid.ask('/passed');
+    const declared = (asked.extensions as { 'sign-in-with-x': { info: SIWxExtensionInfo } })['sign-in-with-x'].info;
+    const info = { ...declared, chainId: SVM_NETWORK, type: 'ed25519' } as const;
+    const signMessage = async (message: Uint8Array): Promise<Uint8Array> =>
+      new Uint8Array(sign(null, message, by.key.secret));
+    const payload = await createSIWxPayload(info, { publicKey: by.address, signMessage }, `${PUBLIC}/passed`);
+    return fetch(paid.url('/passed'), { headers: { 'sign-in-with-x': encodeSIWxHeader(payload) } });
+  };
+  const found = await signIn(paid.payer);
+  expect([found.status, found.headers.get('tollgate-pass-left')]).toEqual([200, '3']);
+  expect(found.headers.get('tollgate-pass')).toBe(bought.headers.get('tollgate-pass'));
+  const unknown = await signIn(await createSvmPayer(paid.chain, 0n, 'stranger'));
+  expect([unknown.status, unknown.headers.get('tollgate-reason')]).toEqual([402, 'pass_unknown']);
+  expect(paid.earned()).toBe(earned);
 });
 
 /** Each point with one method, in turn: a kill costs two starts. */

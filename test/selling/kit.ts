@@ -3,6 +3,7 @@
 import { createServer, request, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { startTollgate, type Tollgate } from '../../src/compose.ts';
+import type { PartWrappers } from '../../src/compose/served-proxy.ts';
 import { readConfig } from '../../src/config/load.ts';
 import { resolveSecrets } from '../../src/config/first-start.ts';
 import type { Config } from '../../src/config/config.ts';
@@ -36,6 +37,8 @@ export type PlanKit = {
   readonly dashboard: (method: string, path: string, body?: object) => Promise<Answer>;
   /** Sets the clock forward. */
   readonly pass: (ms: number) => void;
+  /** Has the clock stand still at the next whole second and `ms`; `pass` moves it on. */
+  readonly hold: (ms?: number) => void;
   readonly now: () => number;
   readonly reload: (text: string) => Promise<void>;
   /** Address of a listener, such as `admin`. */
@@ -78,12 +81,15 @@ export async function startPlans(
     handle,
     files: given = {},
     behind,
+    aroundPasses,
   }: {
     proxy?: string;
     handle?: RequestListener;
     files?: Readonly<Record<string, string>>;
     /** URL of an API that stands in for the upstream of the kit. */
     behind?: string;
+    /** Put around the books of passes. */
+    aroundPasses?: PartWrappers['aroundPasses'];
   } = {},
 ): Promise<PlanKit> {
   const files = temporaryFolder();
@@ -92,13 +98,15 @@ export async function startPlans(
   const { url: facilitator, calls, close: closeFacilitator } = await startBeliever();
   const lines: LogFields[] = [];
   let ahead = 0;
-  const now = (): number => systemClock.now() + ahead;
+  let still: { readonly now: number; readonly monotonic: number } | undefined;
+  const now = (): number => (still?.now ?? systemClock.now()) + ahead;
+  const monotonic = (): number => (still?.monotonic ?? systemClock.monotonic()) + ahead;
   const log = createLog('debug', (line) => void lines.push(JSON.parse(line) as LogFields), now);
   const configOf = (said: string): Config =>
     readText(around(said, behind ?? upstream.url, facilitator, proxy === '' ? '' : `, ${proxy}`), files.folder, now());
   const tollgate: Tollgate = await startTollgate(configOf(text), {
-    ...{ log, random: createRandom(), version: '0.0.0' },
-    clock: { now, monotonic: () => systemClock.monotonic() + ahead },
+    ...{ log, random: createRandom(), version: '0.0.0', aroundPasses },
+    clock: { now, monotonic },
   });
   const send = (listener: string, path: string, { method = 'GET', headers = {}, body }: Ask = {}): Promise<Answer> => {
     const { address: host, port } = tollgate.addresses[listener] ?? { address: '', port: 0 };
@@ -139,6 +147,10 @@ export async function startPlans(
     },
     urlOf: (listener) => `http://127.0.0.1:${tollgate.addresses[listener]?.port}`,
     pass: (ms) => void (ahead += ms),
+    hold: (ms = 0) => {
+      const second = Math.ceil((systemClock.now() + ahead) / 1000) * 1000;
+      still = { now: second + ms - ahead, monotonic: systemClock.monotonic() };
+    },
     reload: (said) => tollgate.reload(configOf(said)),
     close: async () => {
       await tollgate.stop(false);

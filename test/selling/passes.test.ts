@@ -5,7 +5,9 @@ import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { privateKeyToAccount, generatePrivateKey } from 'viem/accounts';
 import { createSIWxMessage, encodeSIWxHeader } from '@x402/extensions/sign-in-with-x';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tellWhy } from '../../src/cli/why-text.ts';
 import type { SoldPass } from '../../src/domain/selling/pass.ts';
+import type { WhyReport } from '../../src/registry/charges/charge-schemas.ts';
 import { createPassTokens } from '../../src/domain/selling/pass-token.ts';
 import { writeBase58 } from '../../src/gateway/rails/svm/addresses.ts';
 import { makeUpPayment } from '../support/made-up-payment.ts';
@@ -115,6 +117,71 @@ describe('what a 402 offers', () => {
     expect((await present('/shop/7', token)).status).toBe(200);
     const two = await present('/SHOP/vault', token);
     expect([two.status, two.status === 402 ? readRequired(two).accepts.length : 1]).toEqual([402, 1]);
+  });
+});
+
+describe('what operators are told', () => {
+  type Tried = {
+    readonly answer: { readonly headers: readonly (readonly [string, string])[] } | null;
+    readonly plan: { readonly decides: string } | null;
+  };
+  const tried = async (path: string): Promise<Tried> =>
+    JSON.parse(
+      (await kit.dashboard('GET', `/v1/billing/try?${new URLSearchParams({ method: 'GET', path })}`)).body,
+    ) as Tried;
+  const entriesOf = (accepts: readonly Entry[]): unknown => accepts.map(({ amount, extra }) => [amount, extra.pass]);
+
+  test('behaviour: a tried request is offered what the proxy offers it: passes, and none where another route may be meant', async () => {
+    for (const [path, count] of [
+      ['/a', 3],
+      ['/only', 1],
+      ['/SHOP/vault', 1],
+      ['/plain', 1],
+    ] as const) {
+      const { answer } = await tried(path);
+      const [, header = ''] = answer?.headers.find(([name]) => name === 'PAYMENT-REQUIRED') ?? [];
+      const { accepts } = JSON.parse(Buffer.from(header, 'base64').toString()) as Required402;
+      expect([path, accepts.length, entriesOf(accepts)]).toEqual([
+        ...[path, count],
+        entriesOf((await offered(path)).accepts),
+      ]);
+    }
+    expect((await tried('/a')).plan?.decides).toBe(
+      'by the plan api: free with a pass (day: 0.75 for 86400 seconds, one: 0.20 for 3600 seconds), then a payment of 0.10 USD at most',
+    );
+    expect((await tried('/only')).plan?.decides).toBe(
+      'by the plan only: free with a pass (week: 0.90 for 604800 seconds), then a payment for such a pass',
+    );
+  });
+
+  test('behaviour: why says in a sentence what was wrong with a pass', async () => {
+    const why = async (target: string, headers: Record<string, string>): Promise<string> => {
+      const answer = await kit.ask(target, { headers });
+      const { body } = await kit.dashboard('GET', `/v1/billing/why/${String(answer.headers['x-request-id'])}`);
+      return tellWhy(JSON.parse(body) as WhyReport, kit.now()).join('\n');
+    };
+    const { answer } = await buy('/a', 'one');
+    const token = tokenOf(answer);
+    const unknown = await why('/a', { 'tollgate-pass': `pass_${'A'.repeat(152)}` });
+    expect(unknown).toContain('because: the pass that was shown is not one of ours');
+    const elsewhere = await why('/b', { 'tollgate-pass': token });
+    expect(elsewhere).toContain('because: the pass that was shown is good for another plan or route');
+    const malformed = await why('/a', { 'tollgate-pass': 'pass' });
+    expect(malformed).toContain('because: the request showed two passes, or one that was never given here');
+    const refusal = { at: new Date(0).toISOString(), request_id: 'r', method: 'GET', path: '/a', status: 402 };
+    const rest = { outcome: 'payment_required', route_id: null, route_pattern: null, charge_id: null };
+    for (const [reason, sentence] of [
+      ['pass_expired', 'the pass that was shown had come to its end'],
+      ['pass_used_up', 'nothing was left of the pass that was shown'],
+      ['pass_revoked', 'the pass that was shown was revoked'],
+      ['wallet_unsupported', 'the wallet that signed in is a contract'],
+      ['pass_in_use', 'what was left of the pass was held by requests under way'],
+      ['idempotency_conflict', 'the Idempotency-Key of this use stands for another request'],
+      ['too_many_passes', 'the payer has four passes of this plan'],
+    ])
+      expect(
+        tellWhy({ charges: [], quote: null, refusals: [{ ...refusal, ...rest, reason }] } as never, 0).join(),
+      ).toContain(`because: ${sentence}`);
   });
 });
 

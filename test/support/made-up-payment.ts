@@ -10,9 +10,14 @@ export function readTerms(header: string): Accepted {
   return accepts[0];
 }
 
-export function makeUpPayment(accepted: Accepted, nowMs: number): string {
+/** `payer`: who is said to pay; by default somebody new. */
+export function makeUpPayment(
+  accepted: Accepted,
+  nowMs: number,
+  payer = `0x${randomBytes(20).toString('hex')}`,
+): string {
   const authorization = {
-    from: `0x${randomBytes(20).toString('hex')}`,
+    from: payer,
     to: accepted.payTo,
     value: accepted.amount,
     validAfter: '0',

@@ -18,7 +18,7 @@ import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import { receiversById } from '../part.ts';
 import { writeRoutes, type PublicationReply, type PublicationTask, type PublicationJob } from './publication-wire.ts';
 import { nameWay } from '../way-warnings.ts';
-import type { PublishedPrices } from '../../domain/discovery/published-price.ts';
+import type { PublishedPrices, PublishedSale } from '../../domain/discovery/published-price.ts';
 import type { PlanPrice } from '../../domain/selling/price.ts';
 
 export type PublicationConfig = Pick<Config, 'receivers' | 'selling'> & {
@@ -109,13 +109,17 @@ function taskOf(
   };
 }
 
-/** Prices of plans, without what a price service is told in secret. */
+/** How plans sell, without what a price service is told in secret. */
 function pricesOf({ plans }: Config['selling']): PublishedPrices {
   return new Map(
-    [...plans.byId].flatMap(([id, { price }]): [string, PlanPrice][] =>
-      price === undefined ? [] : [[id, { ...price, service: price.service && { ...price.service, headers: {} } }]],
+    [...plans.byId].flatMap(([id, { price, passes, single }]): [string, PublishedSale][] =>
+      price === undefined && passes.length === 0 ? [] : [[id, { price: price && untold(price), passes, single }]],
     ),
   );
+}
+
+function untold(price: PlanPrice): PlanPrice {
+  return { ...price, service: price.service && { ...price.service, headers: {} } };
 }
 
 const MOST_NAMED = 5;

@@ -6,7 +6,7 @@ import { WITH_BODY } from './operation.ts';
 import { componentOf, type Components } from './reference-copier.ts';
 import { isPlain, memberOf } from './schema-references.ts';
 import type { SoldOperation } from './sold-operations.ts';
-import { priceRange, type PublishedPrices } from './published-price.ts';
+import { firstPrice, type PublishedPrices } from './published-price.ts';
 
 type PlainObject = Readonly<Record<string, unknown>>;
 
@@ -182,11 +182,11 @@ function withoutSchemas(responses: PlainObject, components: Components): PlainOb
 
 /** Indexes read ISO 4217 alone; a coin of a currency is taken at par. */
 function priceOf(route: Route, prices: PublishedPrices): Price {
-  const { amount, currency } = route;
+  const { currency } = route;
   const iso = /^[A-Z]{3}$/.test(currency) ? currency : /^(?:USD|EUR|GBP)/.exec(currency)?.[0];
   const named = iso === undefined ? {} : { currency: iso };
-  const range = priceRange(route, prices);
-  return range === undefined ? { mode: 'fixed', ...named, amount } : { mode: 'dynamic', ...named, ...range };
+  const price = firstPrice(route, prices);
+  return 'amount' in price ? { mode: 'fixed', ...named, ...price } : { mode: 'dynamic', ...named, ...price };
 }
 
 /** Components that are not told yet. `bytes` is what they take, at most. */

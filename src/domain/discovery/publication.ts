@@ -7,7 +7,7 @@ import type { Resolution } from '../routing/resolve.ts';
 import type { Route } from '../routing/route.ts';
 import { writeLlmsText } from './llms-text.ts';
 import type { OwnerDocument } from './owner-document.ts';
-import type { PublishedPrices } from './published-price.ts';
+import { firstPrice, passesOf, type PublishedPrices } from './published-price.ts';
 import { titleOf, writePaths, type WrittenPaths } from './public-openapi.ts';
 import {
   createSale,
@@ -60,7 +60,7 @@ export type PublicationSettings = {
   readonly customerHeader: string;
   /** Networks with their tokens, by receiver. Undefined: nobody can pay to it. */
   readonly ways: ReadonlyMap<string, readonly string[]>;
-  /** Prices of plans, by which requests of one route cost different amounts; left out: there are none. */
+  /** Plans that sell otherwise than by the price of a route; left out: there are none. */
   readonly prices?: PublishedPrices | undefined;
 };
 
@@ -131,12 +131,13 @@ function write(
   const titles = new Set(sold.operations.slice(0, MOST_ASKED).map(titleOf));
   const told = [...titles].slice(0, NAMED).join('; ');
   const of = title ?? owner?.title;
+  const hasPasses = sold.operations.some(({ route }) => passesOf(route, prices).length > 0);
   const head = {
     openapi: owner?.openapi ?? '3.1.0',
     title: of,
     version: owner?.version ?? '1.0.0',
     contact,
-    guidance: `${of ?? 'This API'} sells ${told === '' ? 'nothing at the moment' : `${told}${titles.size > NAMED ? '; and more' : ''}`}. ${HOW_TO_PAY}`,
+    guidance: `${of ?? 'This API'} sells ${told === '' ? 'nothing at the moment' : `${told}${titles.size > NAMED ? '; and more' : ''}`}. ${HOW_TO_PAY}${hasPasses ? HOW_TO_PASS : ''}`,
     docsUrl,
   };
   const around = Buffer.byteLength(writeHead(head, LONGEST_ORIGIN)) + 2;
@@ -161,8 +162,10 @@ function write(
   return {
     publication: { ...head, rest: written.text, llms, digest: digest.slice(0, 22) },
     report: {
-      operations: written.operations.map(({ method, path, route: { amount, currency } }) => {
-        return { method, path, amount, currency };
+      operations: written.operations.map(({ method, path, route }) => {
+        const price = firstPrice(route, prices);
+        const amount = 'amount' in price ? price.amount : route.amount;
+        return { method, path, amount, currency: route.currency };
       }),
       leftOut: sold.leftOut,
       leftOutCounts: sold.leftOutCounts,
@@ -189,6 +192,9 @@ function takenBy(path: string, resolve: RouteLookup): readonly TakenPath[] {
 
 const HOW_TO_PAY =
   'Each request is paid by itself by x402 version 2, without an account. Send it without a payment: the answer is 402 and names price and ways to pay in the header PAYMENT-REQUIRED (base64 of JSON). Sign a payment for one entry of its accepts and send the same request again with it in the header PAYMENT-SIGNATURE; the receipt comes in PAYMENT-RESPONSE. If an answer is lost, send the very same request again: it is not charged twice. After a 503 send the same request with the same payment again when Retry-After says so.';
+
+const HOW_TO_PASS =
+  ' Entries of accepts with extra.pass sell a pass for many requests: the answer that it is bought with carries the header Tollgate-Pass, and later requests that send it cost nothing more.';
 
 type PublicDocuments = { readonly openapi: string; readonly llms: string };
 

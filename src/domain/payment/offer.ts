@@ -41,6 +41,8 @@ export type PassOffers = {
   readonly single: boolean;
   /** Whether a wallet finds its pass by a signature. */
   readonly wallet: boolean;
+  /** Browsers are given passes by seconds as a cookie. */
+  readonly cookie: boolean;
   readonly offers: readonly Offer[];
 };
 

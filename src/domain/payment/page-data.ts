@@ -3,7 +3,7 @@
 // here for both.
 
 export type PageData = {
-  /** Ways of the 402 that a wallet in a browser can be asked for, in its order. */
+  /** Ways of the 402 that a wallet in a browser can be asked for, in its order: of its first price, then of each pass. */
   readonly ways: readonly PageWay[];
   /** How long the price and the charge id of a 402 hold, in milliseconds. */
   readonly quoteTtlMs: number;
@@ -18,6 +18,12 @@ export type PageWay = {
   readonly amount: string;
   readonly decimals: number;
   readonly symbol: string;
+  /** Id of the pass that is bought; left out: a single request. */
+  readonly pass?: string;
+  /** Words behind the price that say what is bought; left out: there is nothing else to be mistaken for. */
+  readonly gives?: string;
+  /** Words about a pass that the browser keeps, for whoever bought it. */
+  readonly keeps?: string;
   /** Name that people have for the network. */
   readonly chainName: string;
   readonly testnet: boolean;

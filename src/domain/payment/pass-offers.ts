@@ -7,14 +7,14 @@ import { formatPrice, parsePrice } from './money.ts';
 import { offeredWays, type Offer } from './offer.ts';
 import type { Quote } from './quote.ts';
 
-type PassSale = Pick<SalesPlan, 'id' | 'passes' | 'single' | 'wallet'>;
+type PassSale = Pick<SalesPlan, 'id' | 'passes' | 'single' | 'wallet' | 'cookie'>;
 
 /** The offer with the passes of its plan. */
 export function withPasses(offer: Offer, plan: PassSale): Offer {
-  const { id: planId, passes, single, wallet } = plan;
+  const { id: planId, passes, single, wallet, cookie } = plan;
   if (passes.length === 0) return offer;
   const offers = passes.flatMap((terms) => passOffer(offer, planId, terms) ?? []);
-  return { ...offer, passes: { planId, single, wallet, offers } };
+  return { ...offer, passes: { planId, single, wallet, cookie, offers } };
 }
 
 /** The offer without passes: its path could mean another route, or the price has to stand alone. */

@@ -1,10 +1,13 @@
 // The pass that a settled charge opens: its books, and the use of the request that bought it. The store that settles the
 // charge writes both in the same transaction, so that a pass is sold exactly if it was paid for.
 import type { Charge } from '../payment/charge.ts';
-import { creditUnits, type BookTerms, type PassBook, type PassDraw } from './pass-book.ts';
-import { soldPassOf, type PassInSale, type SoldPass } from './pass.ts';
+import { creditUnits, DRAW_KEY_MS, type BookTerms, type DrawKey, type PassBook, type PassDraw } from './pass-book.ts';
+import { passIdOf, readPassInSale, soldPassOf, type PassInSale, type SoldPass } from './pass.ts';
 
-/** A pass with its books; `first`: the use of the request that bought it, while that goes on. */
+/**
+ * A pass with its books; `first`: the use of the request that bought it, while that goes on, or for as long as it may be asked
+ * for again.
+ */
 export type OpenedPass = {
   readonly pass: SoldPass;
   readonly book: PassBook;
@@ -22,6 +25,12 @@ export function drawnBy({ kind }: Pick<PassInSale, 'kind'>, price: string): bigi
 /** The id of the use of the request that bought a pass. */
 export function firstUseOf(passId: string): string {
   return passId.replace(/^pass_/, 'use_');
+}
+
+/** The id of the use of a request that buys a pass by the terms in its charge; undefined: it is by seconds, which counts none. */
+export function firstUseIn(chargeId: string, terms: Parameters<typeof readPassInSale>[0]): string | undefined {
+  const sale = readPassInSale(terms);
+  return sale === undefined || sale.kind === 'seconds' ? undefined : firstUseOf(passIdOf(chargeId));
 }
 
 /**
@@ -51,16 +60,24 @@ export function openPass(charge: Charge): OpenedPass | undefined {
   const { owner, leaseUntil } = charge;
   if (owner === null || amount === 0n || amount > sold) return { pass, book: fresh, first: undefined };
   const isMetered = pass.kind === 'credit' && pass.isMetered === true;
+  const key = keyOf(pass, charge);
+  const use = { id: firstUseOf(passId), passId, amount, owner, key, asks: 1, at };
   if (charge.settle === 'before_response' && !isMetered)
-    return { pass, book: { ...fresh, drawn: amount, uses: 1 }, first: undefined };
+    return {
+      pass,
+      book: { ...fresh, drawn: amount, uses: 1 },
+      first: key === null ? undefined : { ...use, state: 'taken', leaseUntil: at, keptUntil: at + DRAW_KEY_MS },
+    };
   return {
     pass,
     book: { ...fresh, reserved: amount },
-    first: {
-      ...{ id: firstUseOf(passId), passId, amount, state: 'reserved', owner, leaseUntil },
-      ...{ key: null, asks: 1, at, keptUntil: null },
-    },
+    first: { ...use, state: 'reserved', leaseUntil, keptUntil: null },
   };
+}
+
+/** The `Idempotency-Key` of the request that bought a pass. */
+function keyOf({ keySha256 }: PassInSale, { request: { method, targetSha256 } }: Charge): DrawKey | null {
+  return keySha256 === undefined ? null : { sha256: keySha256, method, targetSha256 };
 }
 
 function termsOf({ planId, termsId, kind, scope, routeId, amount, currency }: SoldPass): BookTerms {

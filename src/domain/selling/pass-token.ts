@@ -53,7 +53,7 @@ export function createPassTokens(secrets: readonly string[]): PassTokens {
       const head = Buffer.alloc(HEAD);
       head[0] = VERSION | KINDS.indexOf(kind) | (scope === 'route' ? ROUTE : 0);
       head[1] = signer.id;
-      head.writeUInt32BE(Math.floor(endsAtMs / 1000), 2);
+      head.writeUInt32BE(Math.ceil(endsAtMs / 1000), 2);
       planDigest(planId).copy(head, 6);
       return PREFIX + Buffer.concat([head, charge, mac(signer, head, charge)]).toString('base64url');
     },

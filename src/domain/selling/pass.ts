@@ -40,6 +40,8 @@ export type PassInSale = PassMeasure & {
    * reserved as the pass opens, taken if the request is delivered, and given back if the upstream fails.
    */
   readonly first: string;
+  /** SHA-256 of the `Idempotency-Key` of that request, in lower-case hex; left out: it carried none. */
+  readonly keySha256?: string | undefined;
 };
 
 /** A pass that was sold: its charge is settled. */
@@ -126,8 +128,9 @@ export function coversPrice(terms: PassTerms, price: string): boolean {
 type PassTexts = Readonly<Record<string, string>>;
 
 export function writePassInSale(sale: PassInSale): PassTexts {
-  const { planId, termsId, validMs, scope, first } = sale;
-  const fixed = { plan: planId, id: termsId, scope, valid_ms: String(validMs), first };
+  const { planId, termsId, validMs, scope, first, keySha256: key } = sale;
+  const of = { plan: planId, id: termsId, scope, valid_ms: String(validMs), first };
+  const fixed = key === undefined ? of : { ...of, key_sha256: key };
   switch (sale.kind) {
     case 'seconds':
       return { ...fixed, seconds: String(sale.seconds) };
@@ -143,10 +146,11 @@ export function writePassInSale(sale: PassInSale): PassTexts {
 /** Reads the terms of a row; undefined if it holds none that are known here. */
 export function readPassInSale(texts: PassTexts): PassInSale | undefined {
   const { plan: planId, id: termsId, scope: written, valid_ms: valid, first } = texts;
-  const { seconds, uses, credit, metered } = texts;
+  const { seconds, uses, credit, metered, key_sha256: keySha256 } = texts;
   const scope = PASS_SCOPES.find((each) => each === written);
   if (planId === undefined || termsId === undefined || scope === undefined || first === undefined) return undefined;
-  const fixed = { planId, termsId, scope, validMs: Number(valid), first };
+  const of = { planId, termsId, scope, validMs: Number(valid), first };
+  const fixed = keySha256 === undefined ? of : { ...of, keySha256 };
   if (seconds !== undefined) return { ...fixed, kind: 'seconds', seconds: Number(seconds) };
   if (uses !== undefined) return { ...fixed, kind: 'uses', uses: Number(uses) };
   if (credit === undefined) return undefined;

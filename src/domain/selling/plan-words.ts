@@ -11,14 +11,20 @@ export function describeSale({ plan, route, isSpelled }: PlannedSale, nowMs: num
   const most = `${formatPrice(highestPriceOf(route, plan))} ${route.currency} at most`;
   if (!isSpelled)
     return `the plan ${plan.id} gives nothing away here, because the path could mean another route: ${most}`;
-  return `by the plan ${plan.id}: ${[...waysOf(plan, nowMs), `a payment of ${most}`].join(', then ')}`;
+  return `by the plan ${plan.id}: ${[...waysOf(plan, nowMs), bought(plan, `a payment of ${most}`)].join(', then ')}`;
 }
 
 /** Says what a plan decides about the requests of its routes, in the order in which it is asked. */
 export function describePlan(plan: SalesPlan, nowMs: number): string {
   const { price } = plan;
   const asked = price === undefined ? '' : ` as it is changed by ${inputsOf(price).map(nameInput).join(', ')}`;
-  return [...waysOf(plan, nowMs), `a payment of the price of its route${asked}`].join(', then ');
+  const paid = bought(plan, `a payment of the price of its route${asked}`);
+  return [...waysOf(plan, nowMs), paid].join(', then ');
+}
+
+/** What is left to be paid; `single`: for a single request. */
+function bought({ single, passes }: SalesPlan, paid: string): string {
+  return single || passes.length === 0 ? paid : 'a payment for such a pass';
 }
 
 /** Says what a plan gives away, in the order in which it is asked. */

@@ -245,6 +245,7 @@ function decide(
   // A plan may let the request pass; else the paywall performs what is left.
   const follow = (ruling: Ruling): void => {
     if (ruling.kind === 'judged') admit(handling, deliberation, asked, ruling.verdict);
+    else if (ruling.kind === 'answered') conclude(handling, deliberation, ruling.outcome);
     else if (!asked.isGone) grant(handling, deliberation, asked, ruling);
     else leaveOthers(handling, deliberation);
   };
@@ -264,9 +265,15 @@ function grant(
   asked.record.customerId = granted.customerId;
   const judged = granted.beforeResponse({ status: 200, headers: [] });
   void Promise.resolve(judged)
-    .then((verdict) => {
-      if (verdict.kind !== 'stream') throw new Error('a plan took its grant back');
-      return allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
+    .then(async (verdict) => {
+      if (verdict.kind === 'again') throw new Error('a question cannot be sent again');
+      if (verdict.kind === 'stream')
+        return allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
+      // What it would have passed by could not be taken.
+      asked.record.outcome = 'error';
+      asked.record.decision = 'refuse';
+      respondPlainly(handling, asked, verdict.response);
+      return false;
     })
     .then((isWhole) => granted.done(isWhole ? HANDED_OVER : { kind: 'not_sent' }))
     .catch((error: unknown) => fail(handling, asked, error));

@@ -3,12 +3,13 @@
 // of it is kept. It holds what the 402 says and for how long, when money is charged, and the `page` section, and nothing
 // else of the configuration.
 import type { Offer, OfferedWay } from '../../domain/payment/offer.ts';
+import { passGives } from '../../domain/selling/pass-words.ts';
 import type { OwnResponse } from '../../host/respond.ts';
 import { html, jsonInHtml } from '../../host/html.ts';
 import type { PageAssets } from '../../host/page-assets.ts';
 import { pageHeaders } from '../../host/page-headers.ts';
 import { readPageAssets } from './assets.ts';
-import { moneyItems, pageData, pageWay, wayItem, type KnownNetworks } from './facts.ts';
+import { moneyItems, pageData, pageWay, passSection, wayItem, type KnownNetworks, type SoldOffers } from './facts.ts';
 import { programLines } from './programs.ts';
 
 /** The `page` section of the configuration. */
@@ -23,8 +24,7 @@ export type PageSection = {
   readonly privacyUrl: string | undefined;
 };
 
-type PageFacts = {
-  readonly offer: Offer;
+type PageFacts = SoldOffers & {
   /** Ways that the 402 shows. */
   readonly ways: readonly OfferedWay[];
   /** The value of PAYMENT-REQUIRED. */
@@ -102,11 +102,11 @@ const NO_LOGO = Buffer.alloc(0);
 function write(
   frame: Frame,
   { section, networks, quoteTtlMs }: PageOptions,
-  { offer, ways, publicOrigin, path }: PageFacts,
+  { publicOrigin, path, ways, ...sold }: PageFacts,
   logo = NO_LOGO,
 ): readonly Buffer[] {
-  const { route } = offer;
-  const { amount } = offer;
+  const { offer } = sold;
+  const { route, amount } = offer;
   const price = `${amount} ${route.currency}`;
   const host = html(cut(publicOrigin.slice(publicOrigin.indexOf('//') + 2), HOST));
   const owner = section.name === undefined ? host : html(section.name);
@@ -115,18 +115,15 @@ function write(
     networks.isPaidInBrowser(way.network);
   const items = shown.map((each) => wayItem(each.offered, each.way, isPaidHere(each)));
   const isTest = shown.every(({ way }) => way.testnet);
-  const data = pageData(
-    shown.map(({ way }) => way),
-    networks,
-    quoteTtlMs,
-  );
+  const data = pageData(sold, shown, { networks, quoteTtlMs });
+  const per = offer.pass === undefined ? 'one request' : passGives(offer.pass.terms, route.currency);
   const title = `<title>${html(price)} - ${owner}</title></head><body><header class="top"><p class="brand">`;
   const rest = [
     `${owner}</p>${isTest ? '<span class="tag">test network: no real money</span>' : ''}</header>`,
     `<main><div class="what"><p class="eyebrow" id="state">Payment required</p>${heading(offer, html(cut(path, SHOWN)))}`,
-    `<p class="price"><span class="amount">${html(amount)}</span> <span class="currency">${html(route.currency)}</span> <span class="per">for one request</span></p></div>`,
+    `<p class="price"><span class="amount">${html(amount)}</span> <span class="currency">${html(route.currency)}</span> <span class="per">for ${html(per)}</span></p></div>`,
     '<section class="pay" id="pay" aria-label="Pay"><noscript><h2>Paying needs JavaScript</h2><p>Allow it here and load the page again, or let a program pay: see below.</p></noscript></section>',
-    `<section class="offer"><h2>${ways.length === 1 ? 'How it is paid' : 'Ways to pay'}</h2><ul class="ways">${items.join('')}</ul></section>`,
+    `<section class="offer"><h2>${ways.length === 1 ? 'How it is paid' : 'Ways to pay'}</h2><ul class="ways">${items.join('')}</ul></section>${passSection(sold)}`,
     `<section class="more"><div class="steps"><h2>What happens to your money</h2><ol class="money">${moneyItems(offer, ways)}</ol></div>`,
     programLines((publicOrigin + path).slice(0, SHOWN), shown.some(isPaidHere) || shown.length === 0),
     `</section></main><footer>${footer(section)}<span>${host}</span></footer>`,

@@ -3,6 +3,7 @@
 import type { KnownNetwork } from '../../domain/payment/network.ts';
 import type { Offer, OfferedWay } from '../../domain/payment/offer.ts';
 import { tokenAmount, type PageData, type PageWay } from '../../domain/payment/page-data.ts';
+import { passGives } from '../../domain/selling/pass-words.ts';
 import { html } from '../../host/html.ts';
 
 export type KnownNetworks = {
@@ -12,9 +13,67 @@ export type KnownNetworks = {
   readonly isPaidInBrowser: (network: string) => boolean;
 };
 
-/** Makes the page's data. `ways` are all that are shown. */
-export function pageData(ways: readonly PageWay[], networks: KnownNetworks, quoteTtlMs: number): PageData {
-  return { ways: ways.filter(({ network }) => networks.isPaidInBrowser(network)), quoteTtlMs };
+/** A way as it is offered, and as the page shows it. */
+export type WayOnPage = { readonly offered: OfferedWay; readonly way: PageWay };
+
+/** Makes the page's data. `shown` are all ways, in which `offer` and the passes beside it may be paid. */
+export function pageData(
+  { offer, passes = [], cookie = false }: SoldOffers,
+  shown: readonly WayOnPage[],
+  { networks, quoteTtlMs }: { readonly networks: KnownNetworks; readonly quoteTtlMs: number },
+): PageData {
+  const here = shown.filter(({ way }) => networks.isPaidInBrowser(way.network));
+  // A browser has no use for a pass that it cannot keep; the first price is paid anyway.
+  const sold = passes.filter((each) => isKeptPass(each, cookie));
+  const gives = offer.pass === undefined && sold.length > 0 ? { gives: ' for one request' } : passWords(offer, cookie);
+  const first = here.map(({ way }) => ({ ...way, ...gives }));
+  return { ways: [...first, ...sold.flatMap((each) => passWays(each, here, cookie))], quoteTtlMs };
+}
+
+/** The first price of a 402, and the passes that stand beside it. `cookie`: browsers keep passes by seconds. */
+export type SoldOffers = {
+  readonly offer: Offer;
+  readonly passes?: readonly Offer[] | undefined;
+  readonly cookie?: boolean | undefined;
+};
+
+function isKeptPass({ pass }: Offer, cookie: boolean): boolean {
+  return cookie && pass?.terms.kind === 'seconds';
+}
+
+/** What the ways of a price say of the pass that it buys. */
+function passWords(offer: Offer, cookie: boolean): Pick<PageWay, 'pass' | 'gives' | 'keeps'> {
+  const { pass, route } = offer;
+  if (pass === undefined) return {};
+  const given = passGives(pass.terms, route.currency);
+  const words = { pass: pass.terms.id, gives: ` for ${given}` };
+  if (!isKeptPass(offer, cookie)) return words;
+  return { ...words, keeps: `${given}, kept by this browser` };
+}
+
+/** The ways in which a pass beside the first price may be paid. */
+function passWays(offer: Offer, here: readonly WayOnPage[], cookie: boolean): readonly PageWay[] {
+  return here.flatMap(({ offered, way }) => {
+    const amount = offer.ways.find((each) => each.way === offered.way)?.amount;
+    return amount === undefined ? [] : [{ ...way, amount: amount.toString(), ...passWords(offer, cookie) }];
+  });
+}
+
+/** The section of the passes that stand beside the first price; empty if there are none. */
+export function passSection({ passes = [], cookie = false }: SoldOffers): string {
+  const items = passes.flatMap((offer) => {
+    const { pass, amount, route } = offer;
+    if (pass === undefined) return [];
+    const where = pass.terms.scope === 'plan' ? '' : ', of this address alone';
+    const note = isKeptPass(offer, cookie)
+      ? ''
+      : '<p class="note">Not by a click: <a href="#programs">a program buys this</a>.</p>';
+    const price = `<strong>${html(amount)} ${html(route.currency)}</strong>`;
+    return `<li><p>${price} for ${html(passGives(pass.terms, route.currency))}${where}</p>${note}</li>`;
+  });
+  return items.length === 0
+    ? ''
+    : `<section class="offer"><h2>Passes</h2><ul class="ways">${items.join('')}</ul></section>`;
 }
 
 export function pageWay({ way, amount }: OfferedWay, networks: KnownNetworks): PageWay {

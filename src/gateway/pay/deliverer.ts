@@ -5,6 +5,7 @@ import type { ChargeEvent } from '../../domain/payment/transition.ts';
 import { PROBLEMS } from '../../domain/problem.ts';
 import type { ClientAbort, End, Grant, ResponseVerdict } from '../outcome.ts';
 import { KeptResponse, type Replays, type ResponseMemory } from './kept-responses.ts';
+import { firstUseIn } from '../../domain/selling/pass-opening.ts';
 import type { Lease } from './lease.ts';
 import type { Payment, PayOutcome } from './payment.ts';
 import type { PaymentResponses } from './payment-responses.ts';
@@ -93,8 +94,12 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
 }
 
 /** The grant of a charge that is claimed or settled. */
-export function grantOf({ id, route, payment, price, way }: Charge): Grant {
-  return { id, routeId: route.id, price, payer: payment.payer, headers: ['Tollgate-Network', way.network] };
+export function grantOf({ id, route, payment, price, way, pass }: Charge): Grant {
+  const headers = ['Tollgate-Network', way.network];
+  // The request that buys a pass is a use of it.
+  const use = pass === null ? undefined : firstUseIn(id, pass);
+  if (use !== undefined) headers.push('Tollgate-Use-Id', use);
+  return { id, routeId: route.id, price, payer: payment.payer, headers };
 }
 
 function deliveryEvent(outcome: End, upstream: Upstream): ChargeEvent {

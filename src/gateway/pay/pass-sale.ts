@@ -3,9 +3,10 @@
 // after the settlement leaves the pass as it is, and the request is no use of it.
 import type { Charge } from '../../domain/payment/charge.ts';
 import { soldPassOf, type SoldPass } from '../../domain/selling/pass.ts';
-import type { PaidOutcome, ResponseVerdict } from '../outcome.ts';
+import type { End, PaidOutcome, ResponseVerdict } from '../outcome.ts';
 import { whyUnused } from '../selling/passes/draw.ts';
 import type { Passes } from '../selling/passes/passes.ts';
+import type { CollectedUse, PassUse } from '../selling/passes/presented-pass.ts';
 import { grantOf } from './deliverer.ts';
 import type { Lease } from './lease.ts';
 import type { Payment, PayOutcome } from './payment.ts';
@@ -21,10 +22,16 @@ export type PassSaleDeps = {
 export type PassSale = {
   /** Forwards a request that bought a pass, and whose charge is settled. `receipt`: flat name, value pairs. */
   readonly forward: (payment: Payment, charge: Charge, receipt: readonly string[], lease: Lease) => PaidOutcome;
-  /** Ends the charge of a request whose response is there: headers for that. Its use was taken with the settlement. */
-  readonly answered: (payment: Payment, charge: Charge, lease: Lease) => readonly string[];
+  /** Ends the charge of a request whose response is there. Its use was taken with the settlement. */
+  readonly answered: (payment: Payment, charge: Charge, lease: Lease) => AnsweredSale;
   /** Answers a payment that bought a pass: it is as good as the token. Undefined: it did not, or is not this one's. */
   readonly present: (payment: Payment, charge: Charge) => Promise<PayOutcome | undefined>;
+};
+
+/** What becomes of the response that a pass was bought with. `done` hears how it ended. */
+export type AnsweredSale = {
+  readonly verdict: Extract<ResponseVerdict, { kind: 'stream' }>;
+  readonly done: (end: End) => void;
 };
 
 /** First status of a server's failure. */
@@ -38,10 +45,18 @@ export function createPassSale({ recorder, responses, passes }: PassSaleDeps): P
     if (pass !== undefined) passes.sold(pass);
     void recorder.changeUntilWritten(payment, charge.id, { kind: 'delivered', partial: false }).finally(lease.stop);
   };
+  /** Collects the response, if the request that bought the pass can be sent again as the same use. */
+  const collect = (payment: Payment, pass: SoldPass | undefined): CollectedUse | undefined => {
+    const use = pass === undefined || pass.kind === 'seconds' ? undefined : useBy(payment);
+    return pass && use && passes.collect?.(pass.passId, use);
+  };
+  const answerWith = (headers: readonly string[], collected: CollectedUse | undefined): AnsweredSale['verdict'] =>
+    collected === undefined ? { kind: 'stream', headers } : { kind: 'stream', headers, keep: collected.keep };
   return {
     forward: (payment, charge, receipt, lease) => {
       const pass = soldPassOf(charge);
       close(payment, charge, pass, lease);
+      const collected = collect(payment, pass);
       const isCounted = pass !== undefined && pass.kind !== 'seconds';
       const use = isCounted ? passes.openFirstUse?.(pass, payment.owner) : undefined;
       let isEnded = false;
@@ -58,12 +73,13 @@ export function createPassSale({ recorder, responses, passes }: PassSaleDeps): P
           if (isUsed) await use?.take();
           else use?.giveBack('not_charged');
           const handed = pass === undefined ? [] : passes.handedOver(pass, isUsed, cookieOf(payment));
-          return { kind: 'stream', headers: [...receipt, ...handed] };
+          return answerWith([...receipt, ...handed], isUsed ? collected : undefined);
         },
         tookMoney: () => true,
         done: (end) => {
           if (!isEnded) use?.giveBack(whyUnused(end));
           isEnded = true;
+          collected?.done(end);
         },
         tell: async (given) => responses.state(payment, charge, true, given),
       };
@@ -71,18 +87,21 @@ export function createPassSale({ recorder, responses, passes }: PassSaleDeps): P
     answered: (payment, charge, lease) => {
       const pass = soldPassOf(charge);
       close(payment, charge, pass, lease);
-      return pass === undefined ? [] : passes.handedOver(pass, true, cookieOf(payment));
+      const collected = collect(payment, pass);
+      const headers = pass === undefined ? [] : passes.handedOver(pass, true, cookieOf(payment));
+      return { verdict: answerWith(headers, collected), done: (end) => collected?.done(end) };
     },
     present: async (payment, charge) => {
       const pass = boughtBy(payment, charge);
-      const { plan, route, facts, offer } = payment;
-      if (pass === undefined || plan === undefined) return undefined;
-      recorder.counted(route.id, 'replayed', charge.way.network);
-      const rawHeaders = facts.req?.rawHeaders ?? [];
-      const ruling = await passes.useBought(pass, { route, plan, request: facts, rawHeaders, offer: () => offer });
+      const use = useBy(payment);
+      if (pass === undefined || use === undefined) return undefined;
+      recorder.counted(payment.route.id, 'replayed', charge.way.network);
+      const ruling = await passes.useBought(pass, use);
       switch (ruling.kind) {
         case 'granted':
           return ruling;
+        case 'answered':
+          return ruling.outcome;
         case 'judged':
           return ruling.verdict.kind === 'refuse'
             ? responses.refuse(payment, ruling.verdict.problem)
@@ -94,6 +113,12 @@ export function createPassSale({ recorder, responses, passes }: PassSaleDeps): P
       }
     },
   };
+}
+
+/** A payment's request as one that wants to pass by a pass; undefined: no plan sells its route. */
+function useBy({ route, plan, facts, offer }: Payment): PassUse | undefined {
+  if (plan === undefined) return undefined;
+  return { route, plan, request: facts, rawHeaders: facts.req?.rawHeaders ?? [], offer: () => offer };
 }
 
 /**

@@ -20,6 +20,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { ResponseOutcome, RequestFacts, OwnResponses } from '../outcome.ts';
 import type { SalesPlan } from '../../domain/selling/plan.ts';
+import { readKey } from '../selling/passes/idempotency-key.ts';
 import type { Passes } from '../selling/passes/passes.ts';
 import type { PresentedPayment, Rail, Refusal, Verification } from '../rails/rail.ts';
 import type { OwnAuthorities } from './charged-responses.ts';
@@ -445,6 +446,13 @@ function makeClaim(
     settle,
     asker: facts.asker?.dialect ?? null,
     askSha256: facts.asker?.askSha256 ?? null,
-    pass: pass === undefined ? null : writePassInSale(sellPass(pass.planId, pass.terms, request)),
+    pass:
+      pass === undefined ? null : writePassInSale({ ...sellPass(pass.planId, pass.terms, request), ...keyOf(facts) }),
   };
+}
+
+/** The Idempotency-Key of a request that buys a pass: as any other use, it is one with those that follow under it. */
+function keyOf(facts: RequestFacts): { readonly keySha256?: string } {
+  const key = readKey(facts.req?.rawHeaders ?? [], facts);
+  return key === null || 'code' in key ? {} : { keySha256: key.sha256 };
 }

@@ -15,7 +15,7 @@ import { isCharged, type OwnAuthorities } from './charged-responses.ts';
 import { grantOf, keptAnswer, type Deliverer } from './deliverer.ts';
 import type { Lease, Leases } from './lease.ts';
 import type { Payment, PayOutcome, SettleModes } from './payment.ts';
-import type { PassSale } from './pass-sale.ts';
+import type { AnsweredSale, PassSale } from './pass-sale.ts';
 import type { PaymentResponses } from './payment-responses.ts';
 import type { Recorder } from './recorder.ts';
 import type { Redeemer } from './redeemer.ts';
@@ -154,7 +154,7 @@ function forwardAndSettle(
   let phase:
     | { readonly at: 'open' | 'settling' }
     | { readonly at: 'over'; readonly charged: ChargeAnswer }
-    | { readonly at: 'settled'; readonly charge: Charge } = { at: 'open' };
+    | { readonly at: 'settled'; readonly charge: Charge; readonly sold?: AnsweredSale } = { at: 'open' };
   let written: Promise<Charge | undefined> = Promise.resolve(undefined);
   const release = (reason: string, unasked?: true): void => {
     phase = { at: 'over', charged: false };
@@ -175,8 +175,11 @@ function forwardAndSettle(
       }
       phase = { at: 'settled', charge: end.charge };
       const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
-      if (end.charge.pass !== null && deps.sale !== undefined)
-        return { kind: 'stream', headers: [...receipt, ...deps.sale.answered(payment, end.charge, lease)] };
+      if (end.charge.pass !== null && deps.sale !== undefined) {
+        const sold = deps.sale.answered(payment, end.charge, lease);
+        phase = { at: 'settled', charge: end.charge, sold };
+        return { ...sold.verdict, headers: [...receipt, ...sold.verdict.headers] };
+      }
       return { kind: 'stream', headers: receipt, keep: deliverer.keep() };
     }
     phase = { at: 'over', charged: end.kind === 'unknown' || end.kind === 'lost' ? 'unknown' : false };
@@ -204,6 +207,7 @@ function forwardAndSettle(
     },
     tookMoney: () => phase.at === 'settled',
     done: (outcome) => {
+      if (phase.at === 'settled') phase.sold?.done(outcome);
       if (phase.at === 'settled' && phase.charge.pass === null)
         written = deliverer.end(payment, phase.charge, outcome, 'answered').finally(lease.stop);
       if (phase.at !== 'open') return;

@@ -3,7 +3,7 @@
 // decides, and what comes after it is neither read nor counted. Types only.
 import type { IncomingMessage } from 'node:http';
 import type { Credential, DemandReason, PaywallVerdict, Permit, PlannedSale } from '../../domain/decide.ts';
-import type { GrantedOutcome, RequestFacts } from '../outcome.ts';
+import type { GrantedOutcome, RequestFacts, ResponseOutcome } from '../outcome.ts';
 import type { PricedSale } from './pricing/priced-sale.ts';
 
 /** A request of a route with a plan, as the ways to pass see it. */
@@ -12,6 +12,8 @@ export type PlannedRequest = RequestFacts & { readonly req: IncomingMessage };
 /** What becomes of a request. */
 export type Ruling =
   | { readonly kind: 'granted'; readonly permit: Permit; readonly granted: GrantedOutcome }
+  /** It is a request that was answered before: it gets that answer, and the upstream is not asked. */
+  | { readonly kind: 'answered'; readonly outcome: ResponseOutcome }
   | JudgedRuling;
 export type JudgedRuling = { readonly kind: 'judged'; readonly verdict: PaywallVerdict };
 

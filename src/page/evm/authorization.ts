@@ -52,7 +52,7 @@ export function typedData({ asset, extra }: Accept, chainId: number, message: Tr
       ),
     },
     primaryType: 'TransferWithAuthorization',
-    domain: { name: extra['name'], version: extra['version'], chainId, verifyingContract: asset },
+    domain: { name: extra.name, version: extra.version, chainId, verifyingContract: asset },
     message,
   });
 }

@@ -49,7 +49,7 @@ export function typeOf(column: string): ColumnType {
 /** A pass that a change of a charge opens. It crosses to a thread as JSON. */
 export type PassOpening = {
   readonly pass: readonly Value[];
-  /** The use of the request that bought it, while that goes on. */
+  /** The use of the request that bought it, if it goes on or may be asked for again. */
   readonly first: readonly Value[] | null;
 };
 

@@ -3,6 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { LLMS_PATH, MOST_BYTES, renderPublication } from '../../../src/domain/discovery/publication.ts';
 import type { OmittedOperation } from '../../../src/domain/discovery/sold-operations.ts';
+import type { PassTerms } from '../../../src/domain/selling/pass.ts';
+import { route } from '../../cases/routes.ts';
 import { publishText, type Told } from './publish-kit.ts';
 
 const ORIGIN = 'https://api.example.com';
@@ -131,6 +133,41 @@ describe('what is told of an operation', () => {
     );
     expect(told.document.paths['/a']?.['get']?.['security']).toEqual([{ key: [] }]);
     expect(Object.keys(told.document.components?.['securitySchemes'] ?? {})).toEqual(['key']);
+  });
+
+  test('behaviour: passes of a plan are told beside the price of a request, and in its place where that is not sold', () => {
+    const [hundred, day, dear, credit]: readonly PassTerms[] = [
+      { id: 'hundred', amount: '0.50', kind: 'uses', uses: 100, validMs: 1, scope: 'plan' },
+      { id: 'day', amount: '2.00', kind: 'seconds', seconds: 86_400, validMs: 1, scope: 'plan' },
+      { id: 'dear', amount: '3.00', kind: 'credit', credit: '0.05', validMs: 1, scope: 'plan' },
+      { id: 'money', amount: '5.00', kind: 'credit', credit: '5.50', validMs: 1, scope: 'plan' },
+    ] as const;
+    if (hundred === undefined || day === undefined || dear === undefined || credit === undefined)
+      throw new Error('none');
+    const prices = new Map([
+      ['both', { price: undefined, single: true, passes: [hundred, dear] }],
+      ['only', { price: undefined, single: false, passes: [day, credit] }],
+    ]);
+    const routes = [
+      { ...route('GET /both 0.10'), planId: 'both' },
+      { ...route('GET /only 0.10'), planId: 'only' },
+      route('GET /single 0.10'),
+    ];
+    const { document: written, llms, report } = publishText(undefined, routes, [], undefined, { prices });
+    const priceOf = (path: string): unknown => written.paths[path]?.['get']?.['x-payment-info'].price;
+    // What a 402 asks first.
+    expect(priceOf('/both')).toEqual({ mode: 'fixed', currency: 'USD', amount: '0.10' });
+    expect(priceOf('/only')).toEqual({ mode: 'fixed', currency: 'USD', amount: '2.00' });
+    expect(report.operations.map(({ amount }) => amount)).toEqual(['0.10', '2.00', '0.10']);
+    expect(llms).toContain(': GET /both, 0.10 USD per request, or 0.50 USD for 100 requests\n');
+    expect(llms).toContain(': GET /only, 2.00 USD for 1 day, or 5.00 USD for requests worth 5.50 USD\n');
+    expect(llms).toContain(': GET /single, 0.10 USD per request\n');
+    expect(llms).toContain('Requests are paid one by one or by passes');
+    expect(llms).toMatch(/\n4\. A pass is .*`extra\.pass`.*`Tollgate-Pass`/);
+    expect(JSON.stringify(written.info)).toContain('sell a pass for many requests');
+    const without = publishText(undefined, ['GET /single 0.10'], [], undefined, { prices });
+    expect(without.llms).toContain('Each request is paid by itself');
+    expect(without.llms + without.text).not.toMatch(/pass for|Tollgate-Pass/);
   });
 
   test('behaviour: a coin of a currency is told as the currency', () => {

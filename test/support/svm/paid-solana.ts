@@ -50,6 +50,10 @@ export async function startPaidSolana(options: {
   readonly routes: readonly string[];
   /** The names of their keys; by default one. */
   readonly facilitators?: readonly string[];
+  /** Further members of `proxy`. */
+  readonly proxy?: string;
+  /** Lines behind those of the routes. */
+  readonly more?: string;
   /** Before Tollgate starts, which is not waited for to offer anything then. */
   readonly before?: (facilitators: readonly SvmFacilitator[]) => void;
 }): Promise<PaidSolana> {
@@ -74,7 +78,7 @@ export async function startPaidSolana(options: {
   const config = files.write(
     'tollgate.yaml',
     [
-      `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url}, timeouts: { drain_delay: 0s, drain: 5s } }`,
+      `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url}, timeouts: { drain_delay: 0s, drain: 5s }${options.proxy === undefined ? '' : `, ${options.proxy}`} }`,
       'registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }',
       'admin: { listen: 127.0.0.1:0 }',
       'receivers:',
@@ -84,6 +88,7 @@ export async function startPaidSolana(options: {
         : []),
       'routes:',
       ...routes,
+      options.more ?? '',
     ].join('\n'),
   );
   const url = (target: string): string => `${tollgate.url('proxy')}${target}`;

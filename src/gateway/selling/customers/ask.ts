@@ -60,10 +60,13 @@ export function createAsk(
         // A body can be sent once.
         const isSpent = hasBody(request.req) || request.req.headers.upgrade !== undefined;
         const ruling = isSpent ? asked.demand('customer_unknown') : asked.rest('customer_unknown');
-        const go = (ruled: Ruling): GrantedVerdict =>
-          ruled.kind === 'granted'
-            ? { kind: 'again', permit: ruled.permit, granted: ruled.granted }
-            : { kind: 'replace', response: answer(ruled, request) };
+        const go = (ruled: Ruling): GrantedVerdict => {
+          if (ruled.kind === 'granted') return { kind: 'again', permit: ruled.permit, granted: ruled.granted };
+          return {
+            kind: 'replace',
+            response: ruled.kind === 'answered' ? ruled.outcome.response : answer(ruled, request),
+          };
+        };
         return ruling instanceof Promise ? ruling.then(go) : go(ruling);
       },
       done: () => {

@@ -1,7 +1,7 @@
 // Draws requests on passes by uses and credit: a use is reserved in the ledger before its request goes on, taken where a payment
 // would be charged, and given back where not. If the ledger cannot say, nobody is let in.
 import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
-import { problem, type Problem } from '../../../domain/problem.ts';
+import type { Problem } from '../../../domain/problem.ts';
 import { formatPrice } from '../../../domain/payment/money.ts';
 import type { Offer } from '../../../domain/payment/offer.ts';
 import { CREDIT_SCALE, standingOfBook, type DrawChange, type DrawResult } from '../../../domain/selling/pass-book.ts';
@@ -10,15 +10,17 @@ import type { PassLedger } from '../../../domain/selling/pass-store.ts';
 import { chargeIdOfPass } from '../../../domain/selling/pass.ts';
 import type { Clock, Schedule } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
-import type { GrantedVerdict, SeenResponseHead } from '../../outcome.ts';
+import type { GrantedVerdict, ResponseVerdict, SeenResponseHead } from '../../outcome.ts';
 import { LEASE_MS, type Leases } from '../../pay/lease.ts';
 import { grantAccess } from '../grant.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
 import type { NotPassed, Ruling } from '../way-to-pass.ts';
 import { createDraw, sayUntilHeard, whyUnused } from './draw.ts';
 import { readKey } from './idempotency-key.ts';
+import { nameUse, type KeptUses } from './kept-uses.ts';
 import { handOver } from './pass-headers.ts';
-import type { PassBooks, PassUse, PresentedPass } from './presented-pass.ts';
+import { conflict, inUse, ledgerAway } from './pass-problems.ts';
+import type { AnswerInstead, PassBooks, PassUse, PresentedPass } from './presented-pass.ts';
 import type { Revocations } from './revocations.ts';
 
 export type PassBooksDeps = {
@@ -27,8 +29,8 @@ export type PassBooksDeps = {
   readonly revocations: Pick<Revocations, 'has'>;
   /** Whether a payment for a response would have been charged. */
   readonly wouldCharge: (offer: Offer | Problem, method: string, head: SeenResponseHead) => boolean;
-  /** Makes our answer to a refused request. */
-  readonly answer: (problem: Problem) => Extract<GrantedVerdict, { kind: 'replace' }>['response'];
+  /** Answers to uses that may be sent again. */
+  readonly keptUses: KeptUses;
   readonly metrics: Pick<SaleMetrics, 'passUsed' | 'passDrawn'>;
   readonly newId: () => string;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -39,16 +41,14 @@ export type PassBooksDeps = {
 type Reservation = Extract<DrawChange, { kind: 'reserve' }>;
 type Drawn = Extract<DrawResult, { readonly useId: string }>;
 
-const LEDGER_SECONDS = 5;
-const IN_USE_SECONDS = 1;
-
 export function createPassBooks(deps: PassBooksDeps): PassBooks {
-  const { ledger, leases, revocations, clock } = deps;
+  const { ledger, leases, revocations, keptUses, clock } = deps;
   return {
     isRevoked: revocations.has,
     ofPayer: async (payer) =>
       (await ledger.ofPayer(payer)).map(({ pass, book }) => ({
         pass,
+        isRevoked: book.revokedAt !== null || revocations.has(pass.passId),
         isEmpty: pass.kind !== 'seconds' && standingOfBook(book, clock.now()).left + book.reserved <= 0n,
       })),
     openFirstUse: ({ passId }, owner) => {
@@ -56,10 +56,17 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
       const draw = createDraw(name, leases.keep(name.useId, clock.monotonic()), deps);
       return { take: async () => void (await draw.takeAnyway()), giveBack: draw.giveBack };
     },
-    drawFrom: async (pass, use) => {
+    collect: (passId, use) => {
+      const name = nameUse(passId, use);
+      return name && keptUses.collect(name);
+    },
+    drawFrom: async (pass, use, answer) => {
       const { route, plan, request } = use;
       const key = readKey(use.rawHeaders, request);
       if (key !== null && 'code' in key) return refuse(use, key);
+      const name = nameUse(pass.passId, use);
+      const given = name && !revocations.has(pass.passId) ? keptUses.find(name) : undefined;
+      if (given !== undefined) return { kind: 'answered', outcome: given };
       const offer = await use.offer();
       if ('code' in offer && pass.kind === 'credit') return refuse(use, offer);
       const price = 'code' in offer ? route.amount : formatPrice(offer.price);
@@ -72,7 +79,7 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
       try {
         const result = await ledger.change(wanted);
         return 'useId' in result
-          ? grant(deps, { pass, use, offer, wanted, since }, result)
+          ? grant(deps, { pass, use, answer, offer, wanted, since }, result)
           : notDrawn(use, result.kind);
       } catch (error) {
         if (!(error instanceof LedgerUnavailable)) throw error;
@@ -91,28 +98,39 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
   };
 }
 
+/** What a verdict says of keeping the response. */
+type Keeping = Pick<Extract<ResponseVerdict, { kind: 'stream' }>, 'keep'>;
+
 type Asked = {
   readonly pass: PresentedPass;
   readonly use: PassUse;
+  readonly answer: AnswerInstead;
   readonly offer: Offer | Problem;
   readonly wanted: Reservation;
   readonly since: number;
 };
 
-function grant(deps: PassBooksDeps, { pass, use, offer, wanted, since }: Asked, reserved: Drawn): Ruling {
+function grant(deps: PassBooksDeps, { pass, use, answer, offer, wanted, since }: Asked, reserved: Drawn): Ruling {
   const { route, plan, request } = use;
   const { passId, owner, amount } = wanted;
   const isDrawn = reserved.kind === 'repeated';
   const draw = createDraw({ passId, useId: reserved.useId, owner }, deps.leases.keep(reserved.useId, since), deps);
   const told = (left: bigint): readonly string[] => handOver(pass.token, leftText(pass, left, route.currency));
+  const name = nameUse(passId, use);
+  const collected = name && deps.keptUses.collect(name);
+  const keep: Keeping = collected === undefined ? {} : { keep: collected.keep };
+  const instead = (refusal: Problem): GrantedVerdict => ({
+    kind: 'replace',
+    response: answer(refusal, request.origin),
+  });
   let isOver = false;
   const take = async (): Promise<GrantedVerdict> => {
     const taken = await draw.take();
-    if (taken === 'unavailable') return { kind: 'replace', response: deps.answer(ledgerAway()) };
-    if (taken.kind !== 'taken') return { kind: 'replace', response: deps.answer(inUse()) };
+    if (taken === 'unavailable') return instead(ledgerAway());
+    if (taken.kind !== 'taken') return instead(inUse());
     deps.metrics.passUsed(plan.id, taken.termsId);
     deps.metrics.passDrawn(plan.id, route.currency, { units: taken.worth, scale: CREDIT_SCALE });
-    return { kind: 'stream', headers: told(taken.left) };
+    return { kind: 'stream', headers: told(taken.left), ...keep };
   };
   return grantAccess(
     'pass',
@@ -122,17 +140,19 @@ function grant(deps: PassBooksDeps, { pass, use, offer, wanted, since }: Asked, 
       headers: ['Tollgate-Route-Id', route.id, 'Tollgate-Use-Id', reserved.useId],
       beforeResponse: (head): GrantedVerdict | Promise<GrantedVerdict> => {
         isOver = true;
+        const isCharged = deps.wouldCharge(offer, request.method, head);
         if (isDrawn) {
           draw.end();
-          return { kind: 'stream', headers: told(reserved.left) };
+          return { kind: 'stream', headers: told(reserved.left), ...(isCharged ? keep : {}) };
         }
-        if (deps.wouldCharge(offer, request.method, head)) return take();
+        if (isCharged) return take();
         draw.giveBack('not_charged');
         return { kind: 'stream', headers: told(reserved.left + amount) };
       },
       done: (end) => {
         if (!isOver) draw.giveBack(whyUnused(end));
         isOver = true;
+        collected?.done(end);
       },
     },
   );
@@ -162,19 +182,4 @@ function notDrawn(use: PassUse, because: Exclude<DrawResult, Drawn>['kind']): Ru
 
 function refuse({ route }: PassUse, refusal: Problem): Ruling {
   return { kind: 'judged', verdict: { kind: 'refuse', problem: refusal, route } };
-}
-
-function ledgerAway(): Problem {
-  const detail = 'Uses of passes cannot be recorded right now, so none is drawn. Send the same request again later.';
-  return problem('ledger_unavailable', detail, { retryAfter: LEDGER_SECONDS });
-}
-
-function inUse(): Problem {
-  const detail = 'What is left of this pass is reserved for requests that are under way. Send the same request again.';
-  return problem('pass_in_use', detail, { retryAfter: IN_USE_SECONDS });
-}
-
-function conflict(): Problem {
-  const detail = 'This Idempotency-Key stands for another request, or was sent four times already. Take a new one.';
-  return problem('idempotency_conflict', detail);
 }

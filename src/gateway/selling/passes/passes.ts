@@ -3,9 +3,10 @@
 // no good lets the order go on, and the 402 that may follow says why.
 import { LRUCache } from 'lru-cache';
 import type { PassRefusal } from '../../../domain/decide.ts';
-import { problem } from '../../../domain/problem.ts';
+import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
+import { problem, type Problem } from '../../../domain/problem.ts';
 import { comparePrices, formatPrice, parsePrice } from '../../../domain/payment/money.ts';
-import { chargeIdOfPass, coversRoute, type SoldPass } from '../../../domain/selling/pass.ts';
+import { chargeIdOfPass, coversRoute, type PassTerms, type SoldPass } from '../../../domain/selling/pass.ts';
 import type { PassTokens, TokenPass } from '../../../domain/selling/pass-token.ts';
 import type { SalesPlan } from '../../../domain/selling/plan.ts';
 import type { Clock } from '../../../host/clock.ts';
@@ -14,7 +15,8 @@ import type { SaleMetrics } from '../sale-metrics.ts';
 import { NEXT, type AskedSale, type NotPassed, type Ruling, type WayToPass } from '../way-to-pass.ts';
 import { whenKnown } from '../when-known.ts';
 import { handOver, passCookie, readShownPass, secondsLeft } from './pass-headers.ts';
-import type { OpenFirstUse, PassBooks, PassUse } from './presented-pass.ts';
+import { ledgerAway } from './pass-problems.ts';
+import type { AnswerInstead, OpenFirstUse, PassBooks, PassUse } from './presented-pass.ts';
 import type { SignedIn } from './wallet-sign-in.ts';
 
 export type Passes = {
@@ -26,6 +28,8 @@ export type Passes = {
   readonly handedOver: (pass: SoldPass, used: boolean, withCookie: boolean) => readonly string[];
   /** Undefined: there are no books. */
   readonly openFirstUse: OpenFirstUse | undefined;
+  /** Collects the answer that a pass was bought with, if its request can be sent again as the same use. */
+  readonly collect: PassBooks['collect'] | undefined;
   /** Counts a pass that was sold. */
   readonly sold: (pass: SoldPass) => void;
 };
@@ -36,6 +40,7 @@ export type PassesDeps = {
   readonly books: PassBooks | undefined;
   /** Reads a wallet's signature; undefined: none is asked for here. */
   readonly signedIn: ((value: string, asked: AskedSale) => Promise<SignedIn>) | undefined;
+  readonly answer: AnswerInstead;
   /** Cookies are `Secure`. */
   readonly isSecure: boolean;
   readonly metrics: Pick<SaleMetrics, 'passSold' | 'passUsed'>;
@@ -61,27 +66,31 @@ export function createPasses(deps: PassesDeps): Passes {
     if (pass === undefined) return refused('pass_unknown');
     if (pass.kind === 'seconds') return useSeconds(deps, { ...pass, token }, use);
     if (books === undefined) return refused('pass_unknown');
-    return books.drawFrom({ passId: pass.passId, kind: pass.kind, token }, use);
+    return books.drawFrom({ passId: pass.passId, kind: pass.kind, token }, use, deps.answer);
   };
   const bySignIn = async (value: string, asked: AskedSale): Promise<Ruling | NotPassed> => {
     const { sale } = asked;
     if (signedIn === undefined || !sale.plan.wallet) return NEXT;
     const signed = await signedIn(value, asked);
-    if (signed.kind === 'malformed') return malformed(asked, signed.detail);
+    if (signed.kind === 'malformed') return refuse(asked, problem('pass_malformed', signed.detail));
     if (signed.kind === 'refused') return refused(signed.because);
-    const all = (await books?.ofPayer(signed.payer)) ?? [];
+    const all = await passesOf(books, signed.payer);
+    if (all === 'unavailable') return refuse(asked, ledgerAway());
     const covering = all.filter(({ pass }) => coversRoute(pass, sale.plan.id, sale.route.id));
-    const good = covering.filter(({ pass, isEmpty }) => !isEmpty && books?.isRevoked(pass.passId) !== true);
+    const unrevoked = covering.filter(({ isRevoked }) => !isRevoked);
+    const good = unrevoked.filter(({ isEmpty }) => !isEmpty);
     const [first] = good.toSorted((one, other) => one.pass.endsAtMs - other.pass.endsAtMs);
-    if (first === undefined)
-      return refused(all.length === 0 ? 'pass_unknown' : covering.length === 0 ? 'pass_scope' : 'pass_used_up');
+    if (first === undefined) {
+      if (covering.length === 0) return refused(all.length === 0 ? 'pass_unknown' : 'pass_scope');
+      return refused(unrevoked.length === 0 ? 'pass_revoked' : 'pass_used_up');
+    }
     return useToken(tokens.write(first.pass), useOf(asked));
   };
   return {
     way: (asked) => {
       const { sale, request } = asked;
       const shown = readShownPass(request.req.rawHeaders, sale.plan.cookie);
-      if ('code' in shown) return { kind: 'judged', verdict: { kind: 'refuse', problem: shown, route: sale.route } };
+      if ('code' in shown) return refuse(asked, shown);
       if (shown.token !== undefined) return useToken(shown.token, useOf(asked));
       return shown.signIn === undefined ? NEXT : bySignIn(shown.signIn, asked);
     },
@@ -93,6 +102,7 @@ export function createPasses(deps: PassesDeps): Passes {
       return [...handOver(token, leftAfterSale(pass, used, left)), ...cookie];
     },
     openFirstUse: books?.openFirstUse,
+    collect: books?.collect,
     sold: ({ planId, termsId }) => metrics.passSold(planId, termsId),
   };
 }
@@ -118,8 +128,11 @@ function useSeconds(deps: PassesDeps, pass: SecondsPass, { route, plan, request 
   const left = secondsLeft(endsAtMs, request.nowMs);
   if (left === 0) return refused('pass_expired');
   if (books?.isRevoked(passId) === true) return refused('pass_revoked');
-  metrics.passUsed(plan.id, termsOf(pass, plan));
-  const told = [...handOver(token, `${left}s`), ...(plan.cookie ? passCookie(token, left, isSecure) : [])];
+  const terms = termsOf(pass, plan);
+  metrics.passUsed(plan.id, terms?.id ?? FORMER);
+  // A token tells whole seconds, so that its end is up to one later.
+  const rest = Math.min(left, terms?.kind === 'seconds' ? terms.seconds : left);
+  const told = [...handOver(token, `${rest}s`), ...(plan.cookie ? passCookie(token, rest, isSecure) : [])];
   return grantAccess(
     'pass',
     { route },
@@ -131,13 +144,15 @@ function useSeconds(deps: PassesDeps, pass: SecondsPass, { route, plan, request 
   );
 }
 
-/** The terms of the plan that a pass was sold by: its price tells them; `former` if they are gone. */
-function termsOf({ price }: TokenPass, { passes }: SalesPlan): string {
-  for (const { id, amount } of passes) {
+/** Stands in metrics for terms that are gone. */
+const FORMER = 'former';
+
+/** The terms of the plan that a pass was sold by: its price tells them; undefined: they are gone. */
+function termsOf({ price }: TokenPass, { passes }: SalesPlan): PassTerms | undefined {
+  return passes.find(({ amount }) => {
     const asked = parsePrice(amount);
-    if (asked !== undefined && comparePrices(asked, price) === 0) return id;
-  }
-  return 'former';
+    return asked !== undefined && comparePrices(asked, price) === 0;
+  });
 }
 
 /** What is left of a pass with the answer that it was bought with, in its own unit. */
@@ -166,6 +181,18 @@ function refused(because: PassRefusal): NotPassed {
   return { kind: 'next', because };
 }
 
-function malformed({ sale }: AskedSale, detail: string): Ruling {
-  return { kind: 'judged', verdict: { kind: 'refuse', problem: problem('pass_malformed', detail), route: sale.route } };
+function refuse({ sale }: AskedSale, refusal: Problem): Ruling {
+  return { kind: 'judged', verdict: { kind: 'refuse', problem: refusal, route: sale.route } };
+}
+
+type PayerPasses = Awaited<ReturnType<PassBooks['ofPayer']>>;
+
+/** Passes of a payer that have not ended. `unavailable`: the ledger cannot say. */
+async function passesOf(books: PassBooks | undefined, payer: string): Promise<PayerPasses | 'unavailable'> {
+  try {
+    return (await books?.ofPayer(payer)) ?? [];
+  } catch (error) {
+    if (error instanceof LedgerUnavailable) return 'unavailable';
+    throw error;
+  }
 }

@@ -5,7 +5,9 @@ import type { Problem } from '../../../domain/problem.ts';
 import type { Route } from '../../../domain/routing/route.ts';
 import type { PassMeasure, SoldPass } from '../../../domain/selling/pass.ts';
 import type { SalesPlan } from '../../../domain/selling/plan.ts';
-import type { RequestFacts } from '../../outcome.ts';
+import type { OwnResponse } from '../../../host/respond.ts';
+import type { End, RequestFacts } from '../../outcome.ts';
+import type { KeptResponse } from '../../pay/kept-responses.ts';
 import type { NotPassed, Ruling } from '../way-to-pass.ts';
 
 /** A genuine pass of ours. Whether it is over, empty, revoked or of another scope is still to be found out. */
@@ -27,8 +29,15 @@ export type PassUse = {
   readonly rawHeaders: readonly string[];
 };
 
+/** Makes an answer of ours that stands in for the upstream's; `origin`: the Origin of the request. */
+export type AnswerInstead = (problem: Problem, origin: string | undefined) => OwnResponse;
+
 /** Lets a request pass by a pass, or says why not. */
-export type DrawFrom = (pass: PresentedPass, use: PassUse) => Ruling | NotPassed | Promise<Ruling | NotPassed>;
+export type DrawFrom = (
+  pass: PresentedPass,
+  use: PassUse,
+  answer: AnswerInstead,
+) => Ruling | NotPassed | Promise<Ruling | NotPassed>;
 
 /**
  * The use of the request that buys a pass, if it is settled before it is forwarded: the ledger reserved it as the pass opened.
@@ -43,12 +52,25 @@ export type FirstUse = {
 /** Keeps the first use of a pass alive from here on. `owner`: the request, as it claimed its charge. */
 export type OpenFirstUse = (pass: SoldPass, owner: string) => FirstUse;
 
+/** The answer to a use while it is collected. */
+export type CollectedUse = {
+  /** Collects the response; it is dropped by the exchange if it is not handed over. */
+  readonly keep: KeptResponse;
+  /** Remembers the answer if `end` says that it is whole. */
+  readonly done: (end: End) => void;
+};
+
+/** A pass of a payer. `isEmpty`: nothing is left of it. */
+export type PayerPass = { readonly pass: SoldPass; readonly isEmpty: boolean; readonly isRevoked: boolean };
+
 /** What draws on the books of passes by uses and credit, and knows of all passes; undefined members: there is no ledger. */
 export type PassBooks = {
   readonly drawFrom: DrawFrom;
   readonly openFirstUse: OpenFirstUse;
+  /** Collects the answer to a use that carries an Idempotency-Key; undefined: it carries none. */
+  readonly collect: (passId: string, use: PassUse) => CollectedUse | undefined;
   /** Whether a pass was revoked, as far as is known here: by at most 10 s. */
   readonly isRevoked: (passId: string) => boolean;
-  /** Passes of a payer that have not ended, those that end first first, with whether anything is left of each. */
-  readonly ofPayer: (payer: string) => Promise<readonly { readonly pass: SoldPass; readonly isEmpty: boolean }[]>;
+  /** Passes of a payer that have not ended, those that end first first. Rejects with LedgerUnavailable. */
+  readonly ofPayer: (payer: string) => Promise<readonly PayerPass[]>;
 };

@@ -1,12 +1,19 @@
 // Reads SIGN-IN-WITH-X: who asks, by the signature of a wallet under a message of ours. Only a message of this site, with a
-// nonce that we issued less than five minutes ago, is looked at; a signature is checked once, and so many that are no good a
-// minute and client. It proves who asks, never that anything is paid.
+// nonce that we issued less than five minutes ago, is looked at, and its signature is checked once. A client that showed too
+// many that were no good waits for its turn: the next one may be right. It proves who asks, never that anything is paid.
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { PassRefusal } from '../../../domain/decide.ts';
-import { SIGN_IN_LIFE_MS, signedMessage, type SignInNonces, type SignInSite } from '../../../domain/selling/sign-in.ts';
+import {
+  signedMessage,
+  type SignInNonce,
+  type SignInNonces,
+  type SignInSite,
+} from '../../../domain/selling/sign-in.ts';
 import type { Clock } from '../../../host/clock.ts';
+import type { RateLimit } from '../../../host/rate-limit.ts';
+import type { SlowLane } from '../../../host/slow-lane.ts';
 import type { CheckWallet } from '../../rails/chain-family.ts';
 
 export type SignedIn =
@@ -21,14 +28,17 @@ export type SignInDeps = {
   readonly checkWallet: CheckWallet;
   /** Spells an account in its one way. */
   readonly spell: (account: string) => string;
-  /** Whether this client has shown too many signatures that were no good. */
-  readonly limit: { readonly isOver: (client: string) => boolean; readonly count: (client: string) => void };
+  /** Signatures of each client in a minute that are no good and are checked at once. */
+  readonly limit: RateLimit;
+  /** Checks those of a client that has shown too many. */
+  readonly slowly: SlowLane;
   readonly clock: Pick<Clock, 'now'>;
 };
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const KEPT = 10_000;
 const NONE: SignedIn = { kind: 'refused', because: 'pass_unknown' };
+const UNSUPPORTED: SignedIn = { kind: 'refused', because: 'wallet_unsupported' };
 const MALFORMED: SignedIn = {
   kind: 'malformed',
   detail: 'SIGN-IN-WITH-X is not base64 of the JSON of a signed sign-in.',
@@ -42,41 +52,57 @@ const payloadSchema = z.object({
   signatureScheme: z.string().max(32).optional(),
 });
 
-/** Verdicts on headers, by their digest: one that is sent again is not checked again. */
+/** Sign-ins that were good, by the digest of their header: one that is sent again is not checked again. */
 type KnownSignIn = { readonly verdict: SignedIn; readonly untilMs: number };
 
+/** What is left to be found out about a sign-in: whether its wallet signed the message. */
+type ReadSignIn = {
+  readonly kind: 'read';
+  readonly chainId: string;
+  readonly signed: Parameters<CheckWallet>[1];
+  readonly issued: SignInNonce;
+};
+
 export function createSignIn(deps: SignInDeps): (value: string, client: string) => Promise<SignedIn> {
-  const { limit, clock } = deps;
+  const { limit, slowly, clock } = deps;
   const kept = new LRUCache<string, KnownSignIn>({ max: KEPT });
   return async (value, client) => {
     const digest = hash('sha256', value);
     const known = kept.get(digest);
-    if (known !== undefined && clock.now() < known.untilMs) return known.verdict;
-    if (limit.isOver(client)) return NONE;
-    const verdict = await readSignIn(deps, value, clock.now());
-    if (verdict.kind === 'signed') kept.set(digest, { verdict, untilMs: clock.now() + SIGN_IN_LIFE_MS });
-    else limit.count(client);
+    if (known !== undefined && clock.now() <= known.untilMs) return known.verdict;
+    // Taken beforehand, so that no more are checked at once than may be no good; given back if it was good.
+    const isWithin = limit.takeMs(client) === 0;
+    const read = readSignIn(deps, value, clock.now());
+    if (read.kind !== 'read') return read;
+    const check = (): Promise<SignedIn> => checkSignIn(deps, read);
+    const verdict = isWithin ? await check() : ((await slowly(check)) ?? NONE);
+    if (verdict.kind === 'signed') {
+      if (isWithin) limit.giveBack(client);
+      kept.set(digest, { verdict, untilMs: Date.parse(read.issued.expirationTime) });
+    }
     return verdict;
   };
 }
 
-async function readSignIn(deps: SignInDeps, value: string, nowMs: number): Promise<SignedIn> {
-  const { site, nonces, checkWallet, spell } = deps;
+function readSignIn({ site, nonces }: SignInDeps, value: string, nowMs: number): ReadSignIn | SignedIn {
   const payload = parse(value);
   if (payload === undefined) return MALFORMED;
   const { address, chainId, signature, signatureScheme } = payload;
   const issued = nonces.find(payload.nonce, nowMs);
   if (issued === undefined || payload.domain !== site.domain || payload.uri !== site.uri) return NONE;
-  if (signatureScheme === 'eip1271' || signatureScheme === 'eip6492')
-    return { kind: 'refused', because: 'wallet_unsupported' };
+  if (signatureScheme === 'eip1271' || signatureScheme === 'eip6492') return UNSUPPORTED;
   const message = signedMessage(site, issued, { chainId, address });
-  if (message === undefined) return { kind: 'refused', because: 'wallet_unsupported' };
-  const checked = await checkWallet(chainId, { message, address, signature });
+  if (message === undefined) return UNSUPPORTED;
+  return { kind: 'read', chainId, signed: { message, address, signature }, issued };
+}
+
+async function checkSignIn({ checkWallet, spell }: SignInDeps, { chainId, signed }: ReadSignIn): Promise<SignedIn> {
+  const checked = await checkWallet(chainId, signed);
   switch (checked) {
     case 'genuine':
-      return { kind: 'signed', payer: spell(address) };
+      return { kind: 'signed', payer: spell(signed.address) };
     case 'unsupported':
-      return { kind: 'refused', because: 'wallet_unsupported' };
+      return UNSUPPORTED;
     case 'forged':
       return NONE;
     case 'malformed':
