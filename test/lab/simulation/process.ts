@@ -71,7 +71,7 @@ export type Process = {
 };
 
 /** What a request could know of its payment when it last asked anybody. */
-type Context = { mayMove: boolean; isAway: boolean };
+type Context = { mayMove: boolean; isAway: boolean; wasToldOfEnd: boolean };
 
 const SECRETS = ['a secret of the simulation, long enough'];
 const LEASE_MS = 10_000;
@@ -104,6 +104,12 @@ export function startProcess(world: World, name: string): Process {
     settle: (...given) => {
       if (requests.getStore()?.isAway === true) watch.violated('a payment is settled, and its request cannot be sent');
       return plainRail.settle(...given);
+    },
+    look: async (...given) => {
+      const seen = await plainRail.look(...given);
+      const request = requests.getStore();
+      if (request !== undefined && seen.kind === 'impossible') request.wasToldOfEnd = true;
+      return seen;
     },
   };
   const rail: Rail = bug?.rail?.(watchedRail, { world, actor }) ?? watchedRail;
@@ -171,7 +177,7 @@ export function startProcess(world: World, name: string): Process {
 
   const serve = async (request: Request, connection: Connection): Promise<void> => {
     const { method, target, credential, key } = request;
-    const context: Context = { mayMove: false, isAway: false };
+    const context: Context = { mayMove: false, isAway: false, wasToldOfEnd: false };
     const asked: RequestFacts = {
       requestId: 'request',
       method,
@@ -242,19 +248,21 @@ export function startProcess(world: World, name: string): Process {
   const hasEnded = (key: PaymentKey): boolean =>
     durable.all().some(({ payment, state }) => payment.unique === key.unique && state === 'delivered');
   const forbid = (
-    { mayMove }: Context,
+    { mayMove, wasToldOfEnd }: Context,
     key: PaymentKey | undefined,
     status: number,
     reason: string | undefined,
   ): void => {
     if (status !== 402 || key === undefined || !mayMove) return;
     if (reason === 'payment_already_used' && hasEnded(key)) return;
+    // The chain said to this very request that it never will move: the ledger may be away when it is told.
+    if (wasToldOfEnd && watch.isOver(key)) return;
     watch.violated(`402 ${reason ?? ''} for ${key.unique.slice(-4)}, whose money moved or may move`);
   };
   const decision = createDecision({
     ...{ scheduler, weather, watch, actor, offer, now: clock.now, takeReport },
     perform: decisionPaywall.perform,
-    within: (task) => requests.run({ mayMove: false, isAway: false }, task),
+    within: (task) => requests.run({ mayMove: false, isAway: false, wasToldOfEnd: false }, task),
     seen: (key, status, reason) => {
       const context = requests.getStore();
       if (context !== undefined) forbid(context, key, status, reason);

@@ -12,6 +12,8 @@ export type Watch = {
   readonly violated: (what: string) => void;
   /** The money of a payment moved or may yet, as the ledger, the chain and the facilitator have it right now. */
   readonly mayMove: (key: PaymentKey) => boolean;
+  /** The money of a payment did not move, and no block takes it up any more, whatever the ledger could be told of it. */
+  readonly isOver: (key: PaymentKey) => boolean;
   /** Until when a payment can move, seconds since the epoch. */
   readonly signed: (key: PaymentKey, validBefore: number) => void;
   readonly asked: (chargeId: string) => void;
@@ -62,6 +64,7 @@ export function createWatch(
     violated,
   });
   const ends = new Map<string, bigint>();
+  const hasExpired = ({ unique }: PaymentKey): boolean => chain.timeOf(chain.head() + 1) >= (ends.get(unique) ?? 0n);
   const searched = new Map<string, number>();
   const find = (id: string): Charge | undefined => ledger.all().find((charge) => charge.id === id);
   const isPaid = (charge: Charge | undefined): boolean => charge?.state === 'settled' || charge?.state === 'delivered';
@@ -94,13 +97,12 @@ export function createWatch(
     mayMove: (key) => {
       const transfer = chain.used(key);
       if (transfer !== undefined) return transfer.paid;
-      // Whatever the ledger could be told of it: no block takes it up any more.
-      if (chain.timeOf(chain.head() + 1) >= (ends.get(key.unique) ?? 0n)) return false;
-      if (chain.pending(key) || facilitator.busyWith(key)) return true;
+      if (!hasExpired(key) && (chain.pending(key) || facilitator.busyWith(key))) return true;
       return ledger
         .all()
         .some(({ payment, state }) => payment.unique === key.unique && (state === 'settling' || state === 'settled'));
     },
+    isOver: (key) => chain.used(key) === undefined && hasExpired(key),
     signed: ({ unique: nonce }, validBefore) => void ends.set(nonce, BigInt(validBefore)),
     asked: (id) => {
       add('asked', id);
