@@ -7,7 +7,7 @@ import path from 'node:path';
 const ROOT = path.resolve(import.meta.dirname, '..');
 const PAPERS = [
   ...['README.md', 'SECURITY.md', 'CHANGELOG.md', 'config/README.md', 'docs/paying.md', 'docs/operating.md'],
-  'docs/assertion.md',
+  ...['docs/assertion.md', 'docs/selling.md'],
 ];
 
 function keptOf(paper: string): string {

@@ -38,11 +38,12 @@ const REASONS: Readonly<Record<DemandReason, string> & Record<string, string>> =
   too_many_passes: 'the payer has four passes of this plan that are good, or is buying them',
   plan_unknown:
     'the route names a plan that the configuration of this proxy does not have; nothing passes until it does',
-  plan_unanswerable: 'the plan of the route asks the API who a customer is, which a decision listener cannot',
   price_ambiguous:
     'two programs could read the price of this request in two ways, such as by a parameter that stands twice',
   length_required: 'the price depends on the length of the body, and the request had no Content-Length',
+  price_unpayable: 'nothing that is sold for this request could pay its price: no token, receiver or pass holds it',
   price_unavailable: 'the price service of the plan said no price within its bounds; the log says why',
+  plan_unanswerable: 'the plan of the route depends on what the API answers, which a decision listener never sees',
   customers_unavailable: 'the keys of an issuer of tokens could not be read yet, so a customer could not be told',
 };
 

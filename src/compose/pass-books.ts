@@ -5,6 +5,7 @@ import type { PassLedger } from '../domain/selling/pass-store.ts';
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
 import { createReplays, type ResponseMemory } from '../gateway/pay/kept-responses.ts';
 import { createLeases, LEASE_MS } from '../gateway/pay/lease.ts';
+import type { MeterRequests } from '../gateway/selling/metering.ts';
 import { createKeptUses } from '../gateway/selling/passes/kept-uses.ts';
 import { createPassBooks } from '../gateway/selling/passes/pass-books.ts';
 import type { PassBooks } from '../gateway/selling/passes/presented-pass.ts';
@@ -18,6 +19,7 @@ import type { Log } from '../host/log.ts';
 type PassBooksDeps = {
   readonly ledger: PassLedger;
   readonly config: () => Config;
+  readonly meter: MeterRequests;
   readonly metrics: Pick<SaleMetrics, 'passUsed' | 'passDrawn'>;
   /** Memory for all responses that are kept. */
   readonly memory: ResponseMemory;
@@ -26,7 +28,7 @@ type PassBooksDeps = {
   readonly random: Random;
 };
 
-export function startPassBooks({ ledger, config, metrics, memory, log, clock, random }: PassBooksDeps): {
+export function startPassBooks({ ledger, config, meter, metrics, memory, log, clock, random }: PassBooksDeps): {
   readonly books: PassBooks;
   readonly close: () => void;
 } {
@@ -35,7 +37,7 @@ export function startPassBooks({ ledger, config, metrics, memory, log, clock, ra
   const { monotonic } = clock;
   const revocations = startRevocations({ ledger, isWanted: () => sellsPasses(config()), clock, schedule });
   const books = createPassBooks({
-    ...{ ledger, revocations, metrics, newId, clock, schedule, log },
+    ...{ ledger, revocations, meter, metrics, newId, clock, schedule, log },
     leases: createLeases({ ledger, schedule, newId, monotonic, leaseMs: LEASE_MS }),
     wouldCharge: judgeInForce(config),
     keptUses: createKeptUses({

@@ -6,6 +6,7 @@ import { createSignInNonces, type SignInSite } from '../domain/selling/sign-in.t
 import { clientGroup } from '../gateway/client-group.ts';
 import { checkWallet, SPELLING } from '../gateway/rails/rails.ts';
 import { createPasses, type Passes, type PassesDeps } from '../gateway/selling/passes/passes.ts';
+import type { MeterRequests } from '../gateway/selling/metering.ts';
 import type { AnswerInstead, PassBooks } from '../gateway/selling/passes/presented-pass.ts';
 import { createSignIn } from '../gateway/selling/passes/wallet-sign-in.ts';
 import { createTrust } from '../gateway/trust.ts';
@@ -22,6 +23,7 @@ export type PassesFor = (config: Config, front: ProxyConfig, answer: AnswerInste
 type PassPartDeps = {
   /** Undefined: there is no ledger, so that only passes by seconds are any good. */
   readonly books: PassBooks | undefined;
+  readonly meter: MeterRequests;
   readonly metrics: PassesDeps['metrics'];
   readonly clock: Clock;
 };
@@ -33,7 +35,7 @@ const SLOW_LANE = { pauseMs: 20, places: 64 };
 /** Clients that are remembered. */
 const CLIENTS = 65_536;
 
-export function createPassesFor({ books, metrics, clock }: PassPartDeps): PassesFor {
+export function createPassesFor({ books, meter, metrics, clock }: PassPartDeps): PassesFor {
   const limit = createRateLimit(
     { perMinute: SIGN_INS_A_MINUTE, burst: SIGN_INS_A_MINUTE, keys: CLIENTS },
     clock.monotonic,
@@ -50,7 +52,7 @@ export function createPassesFor({ books, metrics, clock }: PassPartDeps): Passes
         ...{ limit, slowly, clock },
       });
     return createPasses({
-      ...{ tokens: createPassTokens(secrets), books, metrics, clock, answer },
+      ...{ tokens: createPassTokens(secrets), books, meter, metrics, clock, answer },
       isSecure: publicUrl?.startsWith('https:') === true,
       signedIn: read && ((value, { request }) => read(value, clientGroup(request.req, trusts))),
     });

@@ -27,6 +27,7 @@ import { createPriceServices } from '../gateway/selling/pricing/price-service.ts
 import { createPricing } from '../gateway/selling/pricing/pricing.ts';
 import type { Rail } from '../gateway/rails/rail.ts';
 import { createFreeRequests, type RequestSubject } from '../gateway/selling/free-requests.ts';
+import { createMetering } from '../gateway/selling/metering.ts';
 import { createObservation } from '../gateway/selling/observation.ts';
 import { createRequestCounter } from '../gateway/selling/request-counter.ts';
 import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
@@ -89,8 +90,9 @@ const CLIENTS = 65_536;
 export function startSelling(deps: SellingPartDeps): SellingPart {
   const { log, clock, random, counters } = deps;
   const metrics = createSaleMetrics(deps.metrics, deps.routeLabel, deps.countSale);
-  const books = deps.passes && startPassBooks({ ...deps, ledger: deps.passes, metrics });
-  const passesFor = createPassesFor({ books: books?.books, metrics, clock });
+  const meter = createMetering({ metrics, log });
+  const books = deps.passes && startPassBooks({ ...deps, ledger: deps.passes, meter, metrics });
+  const passesFor = createPassesFor({ books: books?.books, meter, metrics, clock });
   const keyFiles = createKeyFiles(systemSchedule, log);
   const keySets = new Map<string, KeySet>();
   const keySet = (url: string): KeySet => {
@@ -148,11 +150,11 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
     };
     const passes = passesFor(config, proxy, (refusal, origin) => paywall.refuse(refusal, origin).response);
     const ways = new Map([...customers.values()].map((entry) => [entry.id, customersBy(entry)]));
-    const observe = createObservation({ ownOffer, wouldCharge: judge, metrics, log });
+    const observe = createObservation({ ownOffer, wouldCharge: judge, meter, metrics, log });
     const subjectOf = subjectBy(clientOf, proxy.customerHeader.toLowerCase());
     const waysOf = (plan: SalesPlan): ReturnType<SellingDeps['waysOf']> => ({
       beforePayment: [
-        ...(seesResponses || !hasAsk(plan, config.selling) ? [] : [refuseUnanswerable]),
+        ...(seesResponses || !needsResponse(plan, config.selling) ? [] : [refuseUnanswerable]),
         ...(plan.observe === undefined ? [] : [observe]),
         ...askingLast(plan.customers, config.selling).flatMap((id) => ways.get(id) ?? []),
         refuseAnonymous(proxy.customerHeader.toLowerCase()),
@@ -171,8 +173,9 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
   return { sellFor, passesFor, close };
 }
 
-function hasAsk({ customers: ids }: SalesPlan, { customers }: Config['selling']): boolean {
-  return ids.some((id) => customers.get(id)?.proof.kind === 'ask');
+/** Whether a plan depends on what the API answers. */
+function needsResponse({ customers: ids, meter }: SalesPlan, { customers }: Config['selling']): boolean {
+  return meter !== undefined || ids.some((id) => customers.get(id)?.proof.kind === 'ask');
 }
 
 /** Entries that the upstream decides about come after those that are known here: it need not be asked about these. */

@@ -67,13 +67,17 @@ export const passKeys = {
   cookie: key('cookie', flag().default(false), 'Whether browsers are given passes by seconds as a cookie.'),
 };
 
-export function toPass({ seconds, uses, credit, validMs, ...rest }: z.output<typeof pass>): PassTerms {
+/** `isMetered`: requests take of a credit what their responses say. */
+export function toPass(
+  { seconds, uses, credit, validMs, ...rest }: z.output<typeof pass>,
+  isMetered: boolean,
+): PassTerms {
   const measure: PassMeasure =
     seconds !== undefined
       ? { kind: 'seconds', seconds }
       : uses !== undefined
         ? { kind: 'uses', uses }
-        : { kind: 'credit', credit: credit ?? '' };
+        : { kind: 'credit', credit: credit ?? '', ...(isMetered ? { isMetered } : {}) };
   return { ...rest, ...measure, validMs: seconds === undefined ? (validMs ?? USUAL_VALID_MS) : seconds * 1000 };
 }
 

@@ -8,6 +8,7 @@ import type { CustomerEntries } from '../domain/selling/customer.ts';
 import { customerIssues, customerSection, toCustomer } from './customers.ts';
 import { choice, count, identifier, text } from './fields.ts';
 import { key, section } from './keys.ts';
+import { meterIssues, meterSection, toMeter } from './meter.ts';
 import { passIssues, passKeys, toPass } from './passes.ts';
 import { price, priceIssues, toPlanPrice } from './price.ts';
 import { isMap, valueAt, type Issue } from './problems.ts';
@@ -66,6 +67,11 @@ const plan = section({
     'Who passes without paying: ids of `selling.customers`.',
   ),
   free: key('free', free.optional(), 'Free requests. Left out: none.'),
+  meter: key(
+    'meter',
+    meterSection.optional(),
+    'Requests take of a pass by credit what their responses say, the price at most. Left out: the price.',
+  ),
   ...passKeys,
   price: key('price', price.optional(), "What a request costs, by what it asks for. Left out: the route's amount."),
 });
@@ -112,11 +118,12 @@ export function toSelling(given: SellingSection | undefined): SellingConfig {
   };
 }
 
-function toPlan({ settle, passes, price: given, ...plan }: SellingSection['plans'][number]): SalesPlan {
+function toPlan({ settle, passes, meter, price: given, ...plan }: SellingSection['plans'][number]): SalesPlan {
   return {
     ...plan,
     settle: settle === 'inherit' ? undefined : settle,
-    passes: passes.map(toPass),
+    passes: passes.map((pass) => toPass(pass, meter !== undefined)),
+    meter: meter && toMeter(meter),
     price: given === undefined ? undefined : toPlanPrice(given),
   };
 }
@@ -131,6 +138,7 @@ export function sellingIssues(raw: RawSection, nowMs: number): Issue[] {
     ...plansIn(raw).flatMap((each, index) =>
       priceIssues(valueAt(each, ['price']), ['selling', 'plans', index, 'price']),
     ),
+    ...plansIn(raw).flatMap((each, index) => meterIssues(each, ['selling', 'plans', index], raw)),
   ];
 }
 

@@ -3,7 +3,6 @@
 import type { z } from 'zod';
 import { combinationIssues } from './combinations.ts';
 import { completeDecision, expandDecision } from './front.ts';
-import { takeLaterKeys } from './later-keys.ts';
 import { knownKeys, unknownKey } from './unknown-keys.ts';
 import type { LoadedConfig } from './config.ts';
 import type { Env } from './environment.ts';
@@ -61,7 +60,7 @@ export function validate({
   const files = readSecretFiles(raw, folder);
   const short = expandShortForms(raw, env);
   const stores = expandStores(raw);
-  const early = [...known, ...files.issues, ...short.issues, ...takeLaterKeys(raw)];
+  const early = [...known, ...files.issues, ...short.issues];
   const parsed = parse(schema, raw, (path) => fromEnvironment(decisions.written({ path, message: '' }).path));
   const found = [...early, ...combinationIssues(raw, networks, now).map(relocate)];
   function relocate(issue: Issue): Issue {

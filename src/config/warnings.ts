@@ -86,6 +86,10 @@ export function configWarnings(config: LoadedConfig, networks: Networks): string
         warnings.push(
           `the pass ${pass.id} of the plan ${plan.id} costs ${pass.amount}: public clients refuse more than 1 unless they are told to pay it`,
         );
+    if (config.decision !== undefined && plan.meter !== undefined)
+      warnings.push(
+        `the plan ${plan.id} has a meter, and a decision listener sees no response: its routes are answered 503 plan_unanswerable there`,
+      );
     if (proxy !== undefined && plan.free?.by === 'address' && proxy.trustedProxies.length === 0)
       warnings.push(
         `the plan ${plan.id} counts free requests by address, and proxy.trusted_proxies names nobody: behind a proxy or load balancer all clients are one address`,

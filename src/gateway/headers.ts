@@ -159,7 +159,7 @@ export function upstreamHeaders(req: IncomingMessage, permit: Permit, facts: Ups
         if (facts.needs === 'whole body' || (facts.unconditional && headers['if-range'] !== undefined)) continue;
         break;
       case 'encoding':
-        if (facts.needs === 'whole body') continue;
+        if (facts.needs === 'whole body' || facts.needs === 'plain body') continue;
         break;
       case 'cookie': {
         const others = withoutDeskCookies(value);

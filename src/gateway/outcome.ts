@@ -82,8 +82,11 @@ export type GrantedOutcome = Pick<PaidOutcome, 'keep' | 'done' | 'hearer'> & {
 
 /** Hears a response beside the client, and holds nothing of it back. */
 export type ResponseHearer = {
-  /** What has to be had to hear it: the body whole and uncompressed, trailers, or no more than anybody gets. */
-  readonly needs: 'whole body' | 'trailers' | 'nothing';
+  /**
+   * What has to be had to hear it: the body whole and uncompressed, the body that anybody gets but uncompressed, trailers, or no
+   * more than anybody gets.
+   */
+  readonly needs: 'whole body' | 'plain body' | 'trailers' | 'nothing';
   /** Hears a piece of the body; its memory is another's afterwards. */
   readonly data: (chunk: Buffer) => void;
   /** Hears once that the response is whole; not at all if it never is. `trailers`: flat name, value pairs. */

@@ -6,7 +6,7 @@ import type { ListingOf } from '../domain/discovery/listing.ts';
 import type { PaymentRequired, Demand } from '../domain/payment/payment-required.ts';
 import { PROBLEMS, problem, renderProblem, type Problem } from '../domain/problem.ts';
 import type { Offer } from '../domain/payment/offer.ts';
-import { pricesShown } from '../domain/payment/pass-offers.ts';
+import { notSold, pricesShown } from '../domain/payment/pass-offers.ts';
 import { joinChargeId, type ChargeId, type Quotes } from '../domain/payment/quote.ts';
 import type { SignInNonce, SignInNonces } from '../domain/selling/sign-in.ts';
 import { corsHeaders, preflightHeaders } from '../host/cors.ts';
@@ -89,7 +89,9 @@ export function createPaywall(deps: PaywallDeps): Paywall {
 
   const demand = (demanded: PaymentDemand, shownOn?: Page): ResponseOutcome => {
     const { offer, reason, facts, headers: added = NO_HEADERS, expected } = demanded;
-    const { chargeId, further, signIn } = quoteAll(offer, facts);
+    const quoted = quoteAll(offer, facts);
+    if ('code' in quoted) return refuse(quoted, facts.origin, offer.route.id);
+    const { chargeId, further, signIn } = quoted;
     const listing = listingOf?.(offer.route, facts.method, facts.path);
     const { method, publicOrigin, path, origin } = facts;
     const demandedOf = { offer, listing, chargeId, further, signIn, method, origin: publicOrigin, path, reason };
@@ -110,17 +112,11 @@ export function createPaywall(deps: PaywallDeps): Paywall {
   const malformed: OwnResponses['malformed'] = (refusal, version, offer, facts) => {
     const refused = refuse(refusal, facts.origin, offer.route.id);
     if (version === 2) return refused;
-    const { chargeId, further } = quoteAll(offer, facts);
-    const { method, publicOrigin, path } = facts;
-    const rendered = paymentRequired({
-      offer,
-      chargeId,
-      further,
-      method,
-      origin: publicOrigin,
-      path,
-      reason: refusal.code,
-    });
+    const quoted = quoteAll(offer, facts);
+    if ('code' in quoted) return refused;
+    const { method, publicOrigin: origin, path } = facts;
+    const { chargeId, further } = quoted;
+    const rendered = paymentRequired({ offer, chargeId, further, method, origin, path, reason: refusal.code });
     const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store', ...cors(facts.origin)];
     const error = JSON.stringify(refusal.detail);
     const body = `{"x402Version":1,"error":${error},"accepts":${rendered?.accepts ?? '[]'}}`;
@@ -199,9 +195,10 @@ function soldOn(given: Offer): Pick<Parameters<Page>[0], 'offer' | 'passes' | 'c
 
 /** Quotes the prices of an offer, each with a charge id of its own. */
 function createQuoteAll({ quotes, signIns }: Pick<PaywallDeps, 'quotes' | 'signIns'>) {
-  return (offer: Offer, { method, nowMs }: RequestFacts): QuotedOffer => {
+  return (offer: Offer, { method, nowMs }: RequestFacts): QuotedOffer | Problem => {
     if (offer.passes === undefined) return { chargeId: quotes.issue(offer, method, nowMs) };
-    const [first = offer, ...others] = pricesShown(offer);
+    const [first, ...others] = pricesShown(offer);
+    if (first === undefined) return notSold();
     const chargeId = quotes.issue(first, method, nowMs);
     const further = others.map((each) => quotes.issue(each, method, nowMs).signed);
     return { chargeId, further, signIn: offer.passes.wallet ? signIns?.issue(nowMs) : undefined };

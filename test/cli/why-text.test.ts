@@ -68,10 +68,11 @@ test.each([
   ['customer_quota_used_up', 402, 'had used up the requests that cost nothing'],
   ['free_used_up', 402, 'the free requests of this client were used up'],
   ['plan_unknown', 503, 'the route names a plan that the configuration of this proxy does not have'],
-  ['plan_unanswerable', 503, 'asks the API who a customer is, which a decision listener cannot'],
   ['price_ambiguous', 400, 'could read the price of this request in two ways'],
   ['length_required', 411, 'the request had no Content-Length'],
+  ['price_unpayable', 503, 'nothing that is sold for this request could pay its price'],
   ['price_unavailable', 503, 'the price service of the plan said no price'],
+  ['plan_unanswerable', 503, 'depends on what the API answers, which a decision listener never sees'],
   ['customers_unavailable', 503, 'the keys of an issuer of tokens could not be read yet'],
 ])('behaviour: a plan that let a request not pass is told in a sentence (%s)', (reason, status, sentence) => {
   const refusal = { at: '2030-01-01T00:00:00.000Z', request_id: 'r', method: 'GET', path: '/a', status, reason };

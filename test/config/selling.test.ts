@@ -21,6 +21,9 @@ function problemsOf(selling: string, proxy = '', routes = ''): readonly string[]
   return read.ok ? [] : read.problems.map(({ path, message }) => `${path}: ${message}`);
 }
 
+const metered = (meter: string): string =>
+  `plans: [{ id: a, single: false, meter: ${meter}, passes: [{ id: c, amount: "1", credit: "1" }] }]`;
+
 test.each([
   ['plans: [{ id: a, observe: {} }]', 'selling.plans[0].observe.until: is missing; write a time in UTC'],
   ['plans: [{ id: a, observe: { until: tomorrow } }]', 'selling.plans[0].observe.until: is not a time in UTC'],
@@ -55,8 +58,50 @@ test.each([
     'customers: [{ id: a, header: X-Key, jwt: { issuer: i, audience: a, jwks_url: "http://id.example.com/k" } }]',
     'jwks_url: is not an https URL, or http to a loopback address',
   ],
+  [metered('{}'), 'meter.from: is missing; write header, trailer or usage'],
+  [metered('{ from: body }'), 'meter.from: is not known; write header, trailer or usage'],
+  [metered('{ from: header, missing: min }'), 'meter.missing: is not known; write max or zero'],
+  [metered('{ from: usage, usage: a.b }'), 'meter.unit: is missing; write the price of one unit'],
+  [metered('{ from: usage, unit: "0.01" }'), 'meter.usage: is missing; write names of members'],
+  [metered('{ from: usage, unit: "0", usage: a.b }'), 'meter.unit: '],
+  [metered('{ from: usage, unit: 0.01, usage: a.b }'), 'meter.unit: quote the amount'],
+  [metered('{ from: usage, unit: "0.01", usage: a..b }'), 'meter.usage: is not names of members'],
+  [metered('{ from: usage, unit: "0.01", usage: "" }'), 'meter.usage: is not names of members'],
+  [metered('{ from: usage, unit: "0.01", usage: a, tail: 0 }'), 'meter.tail: is not a whole number from 1 to 1048576'],
+  [metered('{ from: usage, unit: "0.01", usage: a, tail: 1048577 }'), 'meter.tail: is not a whole number from 1'],
+  [metered('{ from: header, unitt: "1" }'), 'meter.unitt: is not known here'],
+  [
+    'plans: [{ id: a, single: false, meter: { from: header }, passes: [{ id: u, amount: "1", uses: 5 }] }]',
+    'plans[0].meter: takes what a request costs of a pass by credit, and the plan has none',
+  ],
+  ['plans: [{ id: a, meter: { from: header } }]', 'meter: takes what a request costs of a pass by credit'],
+  [
+    'plans: [{ id: a, meter: { from: header }, passes: [{ id: c, amount: "1", credit: "1" }] }]',
+    'plans[0].single: is true, but a payment of a single request is exact and pays no metered one; write false',
+  ],
+  [
+    'plans: [{ id: a, single: true, meter: { from: header }, passes: [{ id: c, amount: "1", credit: "1" }] }]',
+    'plans[0].single: is true, but a payment of a single request is exact',
+  ],
 ])('refuses: %s', (selling, sentence) => {
   expect(problemsOf(selling).join('\n')).toContain(sentence);
+});
+
+test.each([
+  '{ from: header }',
+  '{ from: trailer, missing: zero }',
+  '{ from: usage, unit: "0.000002", usage: usage.total_tokens, tail: 1048576 }',
+  '{ from: header, missing: max, unit: "0.000002", usage: usage.total_tokens, tail: 16384 }',
+])('behaviour: a plan that sells credit may have the meter %s', (meter) => {
+  expect(problemsOf(metered(meter))).toEqual([]);
+});
+
+test('refuses: a route of the file that costs more than any credit of its metered plan', () => {
+  const routes =
+    'routes: [{ route_pattern: /a, amount: "1.00", plan_id: a }, { route_pattern: /b, amount: "1.01", plan_id: a }]';
+  expect(problemsOf(metered('{ from: header }'), '', routes)).toEqual([
+    expect.stringContaining('routes[1].amount: is more than any credit that its plan sells'),
+  ]);
 });
 
 test('refuses: a route of the file that names no plan of the file', () => {

@@ -6,7 +6,7 @@ import { readText, ROOT } from './support.ts';
 
 const DOCUMENTS = [
   ...['README.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/paying.md', 'docs/operating.md', 'config/README.md'],
-  'docs/assertion.md',
+  ...['docs/assertion.md', 'docs/selling.md'],
   ...[
     'docs/package.md',
     'src/README.md',

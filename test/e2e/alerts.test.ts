@@ -67,6 +67,7 @@ const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
   TollgateAskLetsAllPass: PROXY,
   TollgateCustomersUnavailable: PROXY,
   TollgatePriceUnavailable: PROXY,
+  TollgateMeterUnread: PROXY,
   TollgateRevenueStopped: PROXY,
   TollgateConfigReloadFailed: EVERY,
   TollgateWorkerEnded: WORKERS,

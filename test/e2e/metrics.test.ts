@@ -43,6 +43,7 @@ const GATEWAY = {
   passes_sold_total: ['counter', 'plan', 'pass'],
   pass_uses_total: ['counter', 'plan', 'pass'],
   pass_drawn_total: ['counter', 'plan', 'currency'],
+  meter_total: ['counter', 'result'],
   free_identities: ['gauge', 'plan'],
   routes: ['gauge', 'status'],
   route_info: ['gauge', 'route_id', 'route_pattern', 'method', 'amount', 'currency'],
@@ -110,7 +111,7 @@ const PROXY_ONLY: ReadonlySet<string> = new Set([
   ...['routes', 'route_info', 'match_cache_requests_total'],
   ...['would_charge_total', 'observe_until_timestamp_seconds', 'customers_total', 'asked_total'],
   ...['free_requests_total', 'price_service_duration_seconds'],
-  ...['passes_sold_total', 'pass_uses_total', 'pass_drawn_total'],
+  ...['passes_sold_total', 'pass_uses_total', 'pass_drawn_total', 'meter_total'],
 ]);
 
 type Wanted = Readonly<Record<string, readonly [string, ...string[]]>>;

@@ -11,7 +11,7 @@ beforeAll(async () => {
   kit = await startPlans(
     [
       'selling:',
-      '  plans: [{ id: own, customers: [own, office] }, { id: own-free, customers: [own], free: { requests: 5, window: day } }, { id: office, customers: [office] }]',
+      '  plans: [{ id: own, customers: [own, office] }, { id: own-free, customers: [own], free: { requests: 5, window: day } }, { id: office, customers: [office] }, { id: metered, single: false, meter: { from: header }, passes: [{ id: c, amount: "0.90", credit: "0.90" }] }]',
       '  customers: [{ id: own, header: X-Own, ask: { statuses: [401] } }, { id: office, networks: [10.1.0.0/16] }]',
       'decision:',
       ...DIALECTS.map(
@@ -19,7 +19,7 @@ beforeAll(async () => {
           `  - { listen: "127.0.0.1:0", dialect: ${dialect}, secret: ${SECRET}, path_prefix: ${dialect === 'envoy' ? '/ask' : '""'} }`,
       ),
       'routes:',
-      ...['own', 'own-free', 'office'].map(
+      ...['own', 'own-free', 'office', 'metered'].map(
         (id) => `  - { method: GET, route_pattern: "/${id}/*", amount: "0.10", plan_id: ${id} }`,
       ),
     ].join('\n'),
@@ -34,8 +34,8 @@ describe.each(DIALECTS)('%s', (dialect: Dialect) => {
     return ask(Number(port), dialect, { target, headers });
   };
 
-  test('attack: a plan with ask is 503 plan_unanswerable, with any credential, without one, and with free requests left', async () => {
-    for (const path of ['/own/a', '/own-free/a'])
+  test('attack: a plan with ask or meter is 503 plan_unanswerable, with any credential, without one, and with free requests left', async () => {
+    for (const path of ['/own/a', '/own-free/a', '/metered/a'])
       for (const headers of [{}, { 'X-Own': 'right' }, { 'X-Own': 'made-up' }]) {
         const { allows, status, body } = await asks(path, headers);
         expect([path, headers, allows, status, JSON.parse(body)]).toEqual([

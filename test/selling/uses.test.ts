@@ -135,5 +135,5 @@ test('behaviour: a pass by credit is drawn on by the price of each request, and 
   const failed = await buy('/a?fails', 'ten', { method: 'POST' });
   expect([failed.answer.status, leftOf(failed.answer)]).toEqual([500, '10']);
   await expect.poll(async () => leftOf(await present('/b?missing', tokenOf(failed.answer)))).toBe('10');
-  expect(seriesOf(await kit.metrics(), 'tollgate_pass_drawn_total', { plan: 'other', currency: 'USD' })).toBe('0.5');
+  expect(seriesOf(await kit.metrics(), 'tollgate_pass_drawn_total', { plan: 'other', currency: 'USD' })).toBe('0.75');
 });

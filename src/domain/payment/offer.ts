@@ -43,6 +43,8 @@ export type PassOffers = {
   readonly wallet: boolean;
   /** Browsers are given passes by seconds as a cookie. */
   readonly cookie: boolean;
+  /** Whether requests take of a credit what their responses say: then they are paid from passes alone. */
+  readonly isMetered: boolean;
   readonly offers: readonly Offer[];
 };
 

@@ -43,7 +43,7 @@ export function openPass(charge: Charge): OpenedPass | undefined {
   if (pass === undefined) return undefined;
   const { passId, endsAtMs: endsAt, soldAtMs: at } = pass;
   const sold = soldUnits(pass);
-  const amount = pass.kind === 'seconds' ? 0n : pass.kind === 'uses' ? BigInt(pass.first) : creditUnits(pass.first);
+  const amount = firstUnits(pass);
   const terms = termsOf(pass);
   const fresh = {
     id: passId,
@@ -82,6 +82,16 @@ function keyOf({ keySha256 }: PassInSale, { request: { method, targetSha256 } }:
 
 function termsOf({ planId, termsId, kind, scope, routeId, amount, currency }: SoldPass): BookTerms {
   return { planId, termsId, kind, scope, routeId, amount, currency };
+}
+
+/** Money of the sale that the use of the request that buys comes to, in units of 10^-18 of its currency. */
+export function worthOfFirst(pass: SoldPass): bigint {
+  const sold = soldUnits(pass);
+  return sold === 0n ? 0n : (creditUnits(pass.amount) * firstUnits(pass)) / sold;
+}
+
+function firstUnits({ kind, first }: PassInSale): bigint {
+  return kind === 'seconds' ? 0n : kind === 'uses' ? BigInt(first) : creditUnits(first);
 }
 
 function soldUnits(pass: PassInSale): bigint {

@@ -161,9 +161,10 @@ export function readPassInSale(texts: PassTexts): PassInSale | undefined {
 export function hashPassTerms(receiverTerms: Buffer, planId: string, terms: PassTerms): Buffer {
   const { id, amount, validMs, scope, kind } = terms;
   const measure = terms.kind === 'seconds' ? terms.seconds : terms.kind === 'uses' ? terms.uses : terms.credit;
+  const metered = terms.kind === 'credit' && terms.isMetered === true ? ['metered'] : [];
   return createHash('sha256')
     .update(receiverTerms)
-    .update(JSON.stringify([planId, id, amount, validMs, scope, kind, measure]))
+    .update(JSON.stringify([planId, id, amount, validMs, scope, kind, measure, ...metered]))
     .digest()
     .subarray(0, 8);
 }

@@ -4,6 +4,7 @@
 import type { ReceiverSettle } from '../payment/offer.ts';
 import { problem, type Problem } from '../problem.ts';
 import type { Route } from '../routing/route.ts';
+import type { Meter } from './meter/meter.ts';
 import type { PassTerms } from './pass.ts';
 import type { PlanPrice } from './price.ts';
 import type { WindowLength } from './window.ts';
@@ -18,6 +19,8 @@ export type SalesPlan = {
   readonly customers: readonly string[];
   /** Free requests; undefined: none. */
   readonly free: FreeRequests | undefined;
+  /** Meter of its requests, which passes by credit pay; undefined: each takes its price. */
+  readonly meter: Meter | undefined;
   /** Passes that can be bought; none: requests are sold one by one. */
   readonly passes: readonly PassTerms[];
   /** Whether single requests are sold besides passes. */

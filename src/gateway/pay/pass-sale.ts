@@ -3,8 +3,8 @@
 // after the settlement leaves the pass as it is, and the request is no use of it.
 import type { Charge } from '../../domain/payment/charge.ts';
 import { soldPassOf, type SoldPass } from '../../domain/selling/pass.ts';
-import type { End, PaidOutcome, ResponseVerdict } from '../outcome.ts';
-import { whyUnused } from '../selling/passes/draw.ts';
+import type { End, PaidOutcome, ResponseVerdict, SeenResponseHead } from '../outcome.ts';
+import { boughtUse, type BoughtUse } from '../selling/passes/bought-use.ts';
 import type { Passes } from '../selling/passes/passes.ts';
 import type { CollectedUse, PassUse } from '../selling/passes/presented-pass.ts';
 import { grantOf } from './deliverer.ts';
@@ -22,11 +22,16 @@ export type PassSaleDeps = {
 export type PassSale = {
   /** Forwards a request that bought a pass, and whose charge is settled. `receipt`: flat name, value pairs. */
   readonly forward: (payment: Payment, charge: Charge, receipt: readonly string[], lease: Lease) => PaidOutcome;
-  /** Ends the charge of a request whose response is there. Its use was taken with the settlement. */
-  readonly answered: (payment: Payment, charge: Charge, lease: Lease) => AnsweredSale;
+  /** The use that is reserved for a request whose response settles the charge; undefined: it is taken with the settlement. */
+  readonly useOf: (payment: Payment, charge: Charge) => BoughtUse | undefined;
+  /** Ends the charge of a request whose response is there, and is a use of the pass. */
+  readonly answered: (payment: Payment, charge: Charge, lease: Lease, response: UsedResponse) => Promise<AnsweredSale>;
   /** Answers a payment that bought a pass: it is as good as the token. Undefined: it did not, or is not this one's. */
   readonly present: (payment: Payment, charge: Charge) => Promise<PayOutcome | undefined>;
 };
+
+/** A response that settles a charge. `use`: what it is taken of; undefined: that was taken with the settlement. */
+type UsedResponse = { readonly head: SeenResponseHead; readonly use: BoughtUse | undefined };
 
 /** What becomes of the response that a pass was bought with. `done` hears how it ended. */
 export type AnsweredSale = {
@@ -57,9 +62,8 @@ export function createPassSale({ recorder, responses, passes }: PassSaleDeps): P
       const pass = soldPassOf(charge);
       close(payment, charge, pass, lease);
       const collected = collect(payment, pass);
-      const isCounted = pass !== undefined && pass.kind !== 'seconds';
-      const use = isCounted ? passes.openFirstUse?.(pass, payment.owner) : undefined;
-      let isEnded = false;
+      const use = pass && boughtUse(passes, payment, charge);
+      if (pass !== undefined) use?.open(pass);
       return {
         kind: 'paid',
         grant: grantOf(charge),
@@ -67,29 +71,34 @@ export function createPassSale({ recorder, responses, passes }: PassSaleDeps): P
         customerId: payment.customerId,
         settles: 'before_forward',
         keep: undefined,
-        beforeResponse: async ({ status }): Promise<ResponseVerdict> => {
-          isEnded = true;
-          const isUsed = status < FAILURE;
-          if (isUsed) await use?.take();
-          else use?.giveBack('not_charged');
-          const handed = pass === undefined ? [] : passes.handedOver(pass, isUsed, cookieOf(payment));
+        hearer: use?.hearer,
+        beforeResponse: async (head): Promise<ResponseVerdict> => {
+          const isUsed = head.status < FAILURE;
+          if (!isUsed) use?.giveBack();
+          const used = isUsed && ((await use?.take(head)) ?? true);
+          if (isUsed && pass !== undefined && use === undefined) passes.usedAtOnce(pass);
+          const handed = pass === undefined ? [] : passes.handedOver(pass, used, cookieOf(payment));
           return answerWith([...receipt, ...handed], isUsed ? collected : undefined);
         },
         tookMoney: () => true,
         done: (end) => {
-          if (!isEnded) use?.giveBack(whyUnused(end));
-          isEnded = true;
+          use?.done(end);
           collected?.done(end);
         },
         tell: async (given) => responses.state(payment, charge, true, given),
       };
     },
-    answered: (payment, charge, lease) => {
+    useOf: (payment, charge) => boughtUse(passes, payment, charge),
+    answered: async (payment, charge, lease, { head, use }) => {
       const pass = soldPassOf(charge);
       close(payment, charge, pass, lease);
       const collected = collect(payment, pass);
-      const headers = pass === undefined ? [] : passes.handedOver(pass, true, cookieOf(payment));
-      return { verdict: answerWith(headers, collected), done: (end) => collected?.done(end) };
+      const done: AnsweredSale['done'] = (end) => collected?.done(end);
+      if (pass === undefined) return { verdict: answerWith([], collected), done };
+      if (use === undefined) passes.usedAtOnce(pass);
+      use?.open(pass);
+      const headers = passes.handedOver(pass, (await use?.take(head)) ?? true, cookieOf(payment));
+      return { verdict: answerWith(headers, collected), done };
     },
     present: async (payment, charge) => {
       const pass = boughtBy(payment, charge);

@@ -385,6 +385,7 @@ export function agreementOf(
   if ('reason' in way) return way;
   const quote = chargeId === undefined ? undefined : quotes.read(chargeId, facts.nowMs);
   const current = sold.passes === undefined ? sold : priceMeant(sold, quote, { version, amount: paid, way });
+  if (current === undefined) return { differs: 'it was made for something that is not sold for this request' };
   const agreeOn = (offer: Offer, amount: bigint, quote: Quote | undefined): Agreement => ({
     offer,
     quote,

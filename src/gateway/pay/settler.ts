@@ -9,7 +9,7 @@ import type { RailOffer } from '../../domain/payment/way.ts';
 import type { ChargeAnswer } from '../../domain/payment/whereabouts.ts';
 import type { Problem } from '../../domain/problem.ts';
 import type { Log } from '../../host/log.ts';
-import type { ResponseCollector, PaidOutcome, ResponseOutcome, ResponseVerdict } from '../outcome.ts';
+import type { ResponseCollector, PaidOutcome, ResponseOutcome, ResponseVerdict, SeenResponseHead } from '../outcome.ts';
 import type { Rail, Refusal } from '../rails/rail.ts';
 import { isCharged, type OwnAuthorities } from './charged-responses.ts';
 import { grantOf, keptAnswer, type Deliverer } from './deliverer.ts';
@@ -151,6 +151,7 @@ function forwardAndSettle(
 ): PaidOutcome {
   const { modes, ownAuthorities, rail, recorder, responses, deliverer } = deps;
   const { payer } = payment.presented.key;
+  const use = charge.pass === null ? undefined : deps.sale?.useOf(payment, charge);
   let phase:
     | { readonly at: 'open' | 'settling' }
     | { readonly at: 'over'; readonly charged: ChargeAnswer }
@@ -164,7 +165,7 @@ function forwardAndSettle(
       .then(() => undefined)
       .finally(lease.stop);
   };
-  const settle = async (): Promise<ResponseVerdict> => {
+  const settle = async (head: SeenResponseHead): Promise<ResponseVerdict> => {
     phase = { at: 'settling' };
     const collected = isSafe(charge) ? undefined : collector(deps);
     const end = await settleCharge(deps, payment, charge, terms, collected?.answer);
@@ -176,7 +177,7 @@ function forwardAndSettle(
       phase = { at: 'settled', charge: end.charge };
       const receipt = rail.receiptHeader(payment.presented.version, end.receipt);
       if (end.charge.pass !== null && deps.sale !== undefined) {
-        const sold = deps.sale.answered(payment, end.charge, lease);
+        const sold = await deps.sale.answered(payment, end.charge, lease, { head, use });
         phase = { at: 'settled', charge: end.charge, sold };
         return { ...sold.verdict, headers: [...receipt, ...sold.verdict.headers] };
       }
@@ -199,14 +200,17 @@ function forwardAndSettle(
     settles: 'before_response',
     // A client that leaves takes the request with it: it has not paid yet.
     keep: undefined,
-    beforeResponse: ({ status, headers }) => {
-      if (isCharged(status, headers, ownAuthorities)) return settle();
+    hearer: use?.hearer,
+    beforeResponse: (head) => {
+      const { status, headers } = head;
+      if (isCharged(status, headers, ownAuthorities)) return settle(head);
       // The response costs nothing, so it does not wait for the ledger either.
       release(`upstream_answered_${status}`);
       return { kind: 'stream', headers: [] };
     },
     tookMoney: () => phase.at === 'settled',
     done: (outcome) => {
+      use?.done(outcome);
       if (phase.at === 'settled') phase.sold?.done(outcome);
       if (phase.at === 'settled' && phase.charge.pass === null)
         written = deliverer.end(payment, phase.charge, outcome, 'answered').finally(lease.stop);

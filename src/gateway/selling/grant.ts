@@ -3,7 +3,9 @@ import { accessHeaders, mintPermit, type PlannedSale } from '../../domain/decide
 import type { GrantedOutcome, ResponseVerdict } from '../outcome.ts';
 import type { Ruling } from './way-to-pass.ts';
 
-type GrantOptions = Partial<Pick<GrantedOutcome, 'beforeResponse' | 'done' | 'customerId' | 'grant' | 'chargeId'>> & {
+type GrantOptions = Partial<
+  Pick<GrantedOutcome, 'beforeResponse' | 'done' | 'customerId' | 'grant' | 'chargeId' | 'hearer'>
+> & {
   /** Further headers for the upstream: flat name, value pairs. */
   readonly headers?: readonly string[];
 };
@@ -16,12 +18,12 @@ export function grantAccess(
   { route }: Pick<PlannedSale, 'route'>,
   options: GrantOptions = {},
 ): Ruling {
-  const { headers = [], beforeResponse, done, customerId, grant, chargeId } = options;
+  const { headers = [], beforeResponse, done, customerId, grant, chargeId, hearer } = options;
   return {
     kind: 'granted',
     permit: mintPermit(access, route, [...accessHeaders(access), ...headers]),
     granted: {
-      ...{ kind: 'granted', access, route, customerId, grant, chargeId, settles: 'nothing', keep: undefined },
+      ...{ kind: 'granted', access, route, customerId, grant, chargeId, settles: 'nothing', keep: undefined, hearer },
       beforeResponse: beforeResponse ?? ((): ResponseVerdict => AS_IT_IS),
       done: done ?? ((): void => undefined),
     },

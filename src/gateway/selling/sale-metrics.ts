@@ -3,12 +3,13 @@
 import type { Offer } from '../../domain/payment/offer.ts';
 import type { SaleCount } from '../../domain/totals/sale-counts.ts';
 import { addDecimals, type Decimal } from '../../host/decimal.ts';
+import { METER_RESULTS, type MeteredAmount } from '../../domain/selling/meter/meter.ts';
 import type { Metrics } from '../../host/metrics.ts';
 import type { PriceFailure } from './pricing/price-service.ts';
 
 export type SaleMetrics = {
   /** Counts what a request would have cost that passed in a dry run. */
-  readonly wouldCharge: (offer: Offer, plan: string) => void;
+  readonly wouldCharge: (offer: Pick<Offer, 'route' | 'price'>, plan: string) => void;
   /**
    * Counts how a request that showed something of an entry of customers was taken. `name`: that of a known customer, if the
    * owner gave it to him.
@@ -26,6 +27,8 @@ export type SaleMetrics = {
   readonly passUsed: (plan: string, pass: string) => void;
   /** Counts what a use came to, in money of the sale of its pass. */
   readonly passDrawn: (plan: string, currency: string, worth: Decimal) => void;
+  /** Counts a request whose response said what it costs, or did not. */
+  readonly meter: (result: MeteredAmount['result']) => void;
 };
 
 export type CustomerResult = 'known' | 'unknown' | 'expired' | 'quota' | 'unavailable';
@@ -70,6 +73,13 @@ export function createSaleMetrics(
     'Questions to price services of plans, from the question to the price or to why there is none.',
     ['result'],
   );
+  const meter = metrics.counter(
+    'meter_total',
+    'Metered requests: as their response said, over their price, or without an amount that can be read.',
+    ['result'],
+  );
+  // An alert compares them: each is there from the start.
+  for (const result of METER_RESULTS) meter(result)(0);
   return {
     passSold: (plan, pass) => sold(plan, pass)(1),
     passUsed: (plan, pass) => uses(plan, pass)(1),
@@ -87,6 +97,7 @@ export function createSaleMetrics(
     },
     asked: (routeId, isKnown) => asked(routeLabel(routeId), isKnown ? 'known' : 'unknown')(1),
     priceService: (result, seconds) => services(result)(seconds),
+    meter: (result) => meter(result)(1),
     free: (plan) => free(plan)(1),
     wouldCharge: ({ route, price }, plan) => {
       const { units, scale } = price;

@@ -2,9 +2,9 @@
 // what is taken if it never says one. The client has all of the response as it comes, and nothing of the amount.
 import { gzipSync } from 'node:zlib';
 import { expect, test, describe } from 'vitest';
-import type { Offer } from '../../../src/domain/payment/offer.ts';
 import { parsePrice } from '../../../src/domain/payment/money.ts';
 import type { Meter } from '../../../src/domain/selling/meter/meter.ts';
+import type { SeenResponseHead } from '../../../src/gateway/outcome.ts';
 import { createMetering } from '../../../src/gateway/selling/metering.ts';
 import { createLog, type LogFields } from '../../../src/host/log.ts';
 import type { RawClient } from '../../support/raw-client.ts';
@@ -19,12 +19,9 @@ const price = (amount: string): NonNullable<ReturnType<typeof parsePrice>> => {
   return parsed;
 };
 /** A price of 0.05 in an asset of six decimals. */
-const OFFER = {
-  route: { id: 'route-1', amount: '0.05', currency: 'USD' },
-  price: price('0.05'),
-  ways: [{ way: { decimals: 6 } }],
-} as unknown as Offer;
 const PRICE = '0.05';
+const LIMIT = { price: price(PRICE), decimals: 6 };
+const REQUEST = { routeId: 'route-1', planId: 'tokens', requestId: 'req-1' };
 
 const header: Meter = { source: { kind: 'header' }, missing: 'max' };
 const trailer: Meter = { source: { kind: 'trailer' }, missing: 'max' };
@@ -53,12 +50,13 @@ async function meter(by: Meter, script: Script, leave?: (client: RawClient) => P
     () => 0,
   );
   const metering = createMetering({ metrics: { meter: (result) => void results.push(result) }, log });
-  const use = metering(by, { offer: OFFER, planId: 'tokens', requestId: 'req-1' });
+  const use = metering(by, REQUEST);
   let atHead: bigint | undefined;
+  const heard = (head: SeenResponseHead): bigint | undefined => (use.head(head) ? use.amount(LIMIT) : undefined);
   const { client: open, gateway } = await stage(script, {
     hearer: use.hearer,
     beforeResponse: (head) => {
-      atHead = use.atHead(head);
+      atHead = heard(head);
       return { kind: 'stream', headers: [] };
     },
   });
@@ -67,7 +65,7 @@ async function meter(by: Meter, script: Script, leave?: (client: RawClient) => P
   if (leave === undefined) await client.answer().catch(() => undefined);
   else await leave(client);
   const end = await outcomeOf(gateway);
-  const amount = atHead ?? use.atEnd(end);
+  const amount = atHead ?? use.amount(LIMIT, end);
   const whole = amount / 10n ** 18n;
   const fraction = String(amount % 10n ** 18n)
     .padStart(18, '0')

@@ -24,9 +24,12 @@ export type Unread = 'absent' | 'malformed' | 'twice';
 /** What a response said: the text of an amount or of a number of units, or why there is none. */
 export type MeterReading = { readonly kind: 'read'; readonly text: string } | { readonly kind: Unread };
 
+/** As the response said, more than the price, or not known. */
+export const METER_RESULTS = ['metered', 'over', 'missing'] as const;
+
 /** What a request costs, in the asset's smallest unit. */
 export type MeteredAmount = {
-  readonly result: 'metered' | 'over' | 'missing';
+  readonly result: (typeof METER_RESULTS)[number];
   readonly amount: bigint;
   /** Why it is not what the response said. */
   readonly because?: Unread | 'client_left';

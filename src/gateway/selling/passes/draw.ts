@@ -10,14 +10,22 @@ import type { Lease } from '../../pay/lease.ts';
 
 export type GiveBackReason = Extract<DrawChange, { kind: 'give_back' }>['because'];
 
+/** Hears what the ledger answered. */
+export type HearResult = (result: DrawResult) => void;
+
 export type Draw = {
   /**
    * Takes the use, or `amount` of what was reserved. `unavailable`: the ledger does not answer; it is given back by and by, so
    * the answer goes to nobody.
    */
   readonly take: (amount?: bigint) => Promise<DrawResult | 'unavailable'>;
-  /** Takes the use of an answer that goes out whatever the ledger says: it is told until it answers. */
-  readonly takeAnyway: (amount?: bigint) => Promise<DrawResult | 'unavailable'>;
+  /**
+   * Takes the use of an answer that goes out whatever the ledger says: it is told until it answers. Resolves once it did, or was
+   * asked twice. `heard`: its answer, if it ever gives one.
+   */
+  readonly takeAnyway: (amount: bigint | undefined, heard: HearResult) => Promise<void>;
+  /** Takes `amount` of what was reserved, because the response is over: nobody waits for it. `heard` as above. */
+  readonly takeAfterwards: (amount: bigint, heard: HearResult) => void;
   /** Gives the use back; nobody waits for it. */
   readonly giveBack: (because: GiveBackReason) => void;
   /** Nothing more becomes of it: it was drawn before. */
@@ -31,6 +39,9 @@ export type DrawDeps = {
 };
 
 const PAUSES_MS = [100, 500, 2_000, 10_000, 30_000];
+const LONGEST_PAUSE_MS = 30_000;
+/** Tries to take what was delivered. The service is the payer's by then, so it is tried longer than any other change. */
+const TRIES_TO_TAKE = 120;
 
 export function createDraw(
   { passId, useId, owner }: Pick<DrawChange, 'passId' | 'useId' | 'owner'>,
@@ -39,29 +50,36 @@ export function createDraw(
 ): Draw {
   const name = { passId, useId, owner };
   let isOver = false;
-  const take = async (
-    amount: bigint | undefined,
-    ifUnheard: (taking: DrawChange) => DrawChange,
-  ): Promise<DrawResult | 'unavailable'> => {
-    if (isOver) return { kind: 'lost' };
-    const change: DrawChange = { ...name, kind: 'take', amount: amount ?? null };
-    const result = await twice(deps, change);
+  const over = (): boolean => {
+    const was = isOver;
     isOver = true;
-    if (result === 'unavailable') sayUntilHeard(deps, ifUnheard(change), lease);
-    else lease.stop();
-    return result;
+    return was;
   };
+  const taking = (amount: bigint | undefined): DrawChange => ({ ...name, kind: 'take', amount: amount ?? null });
   return {
     end: () => {
       isOver = true;
       lease.stop();
     },
-    take: (amount) => take(amount, () => ({ ...name, kind: 'give_back', because: 'unheard' })),
-    takeAnyway: (amount) => take(amount, (taking) => taking),
+    take: async (amount) => {
+      if (over()) return { kind: 'lost' };
+      const result = await twice(deps, taking(amount));
+      if (result === 'unavailable') sayUntilHeard(deps, { ...name, kind: 'give_back', because: 'unheard' }, { lease });
+      else lease.stop();
+      return result;
+    },
+    takeAnyway: async (amount, heard) => {
+      if (over()) return;
+      const result = await twice(deps, taking(amount));
+      if (result === 'unavailable') return sayUntilHeard(deps, taking(amount), { lease, heard });
+      lease.stop();
+      heard(result);
+    },
+    takeAfterwards: (amount, heard) => {
+      if (!over()) sayUntilHeard(deps, taking(amount), { lease, heard });
+    },
     giveBack: (because) => {
-      if (isOver) return;
-      isOver = true;
-      sayUntilHeard(deps, { ...name, kind: 'give_back', because }, lease);
+      if (!over()) sayUntilHeard(deps, { ...name, kind: 'give_back', because }, { lease });
     },
   };
 }
@@ -97,16 +115,33 @@ async function twice({ ledger, log }: DrawDeps, change: DrawChange): Promise<Dra
   }
 }
 
-/** Makes a change until the ledger has answered it; the lease, which is kept for as long, decides if it never does. */
-export function sayUntilHeard(deps: DrawDeps, change: DrawChange, lease: Pick<Lease, 'stop'>, tries = 0): void {
-  deps.ledger.change(change).then(lease.stop, (error: unknown) => {
-    const pauseMs = PAUSES_MS[tries];
-    if (pauseMs !== undefined) {
-      deps.schedule(pauseMs, () => sayUntilHeard(deps, change, lease, tries + 1));
-      return;
-    }
-    lease.stop();
-    const { passId, useId } = change;
-    deps.log.warn('what became of a use of a pass could not be written', { pass_id: passId, use_id: useId, error });
-  });
+type Waiting = {
+  /** Kept until the ledger has answered; it decides if that never happens. */
+  readonly lease: Pick<Lease, 'stop'>;
+  readonly heard?: HearResult;
+};
+
+/** Makes a change until the ledger has answered it. */
+export function sayUntilHeard(deps: DrawDeps, change: DrawChange, { lease, heard }: Waiting): void {
+  const { ledger, schedule, log } = deps;
+  const most = change.kind === 'take' ? TRIES_TO_TAKE : PAUSES_MS.length;
+  const say = (tries: number): void => {
+    ledger.change(change).then(
+      (result) => {
+        lease.stop();
+        heard?.(result);
+      },
+      (error: unknown) => {
+        if (tries < most) {
+          schedule(PAUSES_MS[tries] ?? LONGEST_PAUSE_MS, () => say(tries + 1));
+          return;
+        }
+        lease.stop();
+        const { passId, useId, kind } = change;
+        const about = { pass_id: passId, use_id: useId, wanted: kind, error };
+        log.warn('what became of a use of a pass could not be written', about);
+      },
+    );
+  };
+  say(0);
 }

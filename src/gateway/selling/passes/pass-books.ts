@@ -15,6 +15,7 @@ import { LEASE_MS, type Leases } from '../../pay/lease.ts';
 import { grantAccess } from '../grant.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
 import type { NotPassed, Ruling } from '../way-to-pass.ts';
+import { limitOf, type MeteredUse, type MeterRequests, type PriceLimit } from '../metering.ts';
 import { createDraw, sayUntilHeard, whyUnused } from './draw.ts';
 import { readKey } from './idempotency-key.ts';
 import { nameUse, type KeptUses } from './kept-uses.ts';
@@ -31,6 +32,8 @@ export type PassBooksDeps = {
   readonly wouldCharge: (offer: Offer | Problem, method: string, head: SeenResponseHead) => boolean;
   /** Answers to uses that may be sent again. */
   readonly keptUses: KeptUses;
+  /** Hears what responses to requests of metered plans take. */
+  readonly meter: MeterRequests;
   readonly metrics: Pick<SaleMetrics, 'passUsed' | 'passDrawn'>;
   readonly newId: () => string;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -51,10 +54,16 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
         isRevoked: book.revokedAt !== null || revocations.has(pass.passId),
         isEmpty: pass.kind !== 'seconds' && standingOfBook(book, clock.now()).left + book.reserved <= 0n,
       })),
-    openFirstUse: ({ passId }, owner) => {
+    openFirstUse: ({ passId, planId, currency }, owner) => {
       const name = { passId, useId: firstUseOf(passId), owner };
       const draw = createDraw(name, leases.keep(name.useId, clock.monotonic()), deps);
-      return { take: async () => void (await draw.takeAnyway()), giveBack: draw.giveBack };
+      const note = (result: DrawResult): void =>
+        noteTaken(deps, { ...name, planId, currency, requestId: undefined }, result);
+      return {
+        take: (amount) => draw.takeAnyway(amount, note),
+        takeAfterwards: (amount) => draw.takeAfterwards(amount, note),
+        giveBack: draw.giveBack,
+      };
     },
     collect: (passId, use) => {
       const name = nameUse(passId, use);
@@ -87,11 +96,8 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
         // It may have been written: nobody works on it.
         const { passId, useId, owner } = wanted;
         const keySha256 = key?.sha256;
-        sayUntilHeard(
-          deps,
-          { passId, useId, owner, kind: 'give_back', because: 'unasked', keySha256 },
-          leases.keep(useId, since),
-        );
+        const giveBack = { passId, useId, owner, kind: 'give_back', because: 'unasked', keySha256 } as const;
+        sayUntilHeard(deps, giveBack, { lease: leases.keep(useId, since) });
         return refuse(use, ledgerAway());
       }
     },
@@ -110,11 +116,14 @@ type Asked = {
   readonly since: number;
 };
 
-function grant(deps: PassBooksDeps, { pass, use, answer, offer, wanted, since }: Asked, reserved: Drawn): Ruling {
+function grant(deps: PassBooksDeps, asked: Asked, reserved: Drawn): Ruling {
+  const { pass, use, answer, offer, wanted, since } = asked;
   const { route, plan, request } = use;
   const { passId, owner, amount } = wanted;
+  const { useId } = reserved;
   const isDrawn = reserved.kind === 'repeated';
-  const draw = createDraw({ passId, useId: reserved.useId, owner }, deps.leases.keep(reserved.useId, since), deps);
+  const draw = createDraw({ passId, useId, owner }, deps.leases.keep(useId, since), deps);
+  const metered = isDrawn ? undefined : meterUse(deps, asked);
   const told = (left: bigint): readonly string[] => handOver(pass.token, leftText(pass, left, route.currency));
   const name = nameUse(passId, use);
   const collected = name && deps.keptUses.collect(name);
@@ -123,13 +132,14 @@ function grant(deps: PassBooksDeps, { pass, use, answer, offer, wanted, since }:
     kind: 'replace',
     response: answer(refusal, request.origin),
   });
-  let isOver = false;
-  const take = async (): Promise<GrantedVerdict> => {
-    const taken = await draw.take();
+  const noted: NotedUse = { passId, useId, planId: plan.id, currency: route.currency, requestId: request.requestId };
+  const note = (result: DrawResult): void => noteTaken(deps, noted, result);
+  let stage: 'open' | 'heard' | 'over' = 'open';
+  const take = async (part: bigint | undefined): Promise<GrantedVerdict> => {
+    const taken = await draw.take(part);
     if (taken === 'unavailable') return instead(ledgerAway());
+    note(taken);
     if (taken.kind !== 'taken') return instead(inUse());
-    deps.metrics.passUsed(plan.id, taken.termsId);
-    deps.metrics.passDrawn(plan.id, route.currency, { units: taken.worth, scale: CREDIT_SCALE });
     return { kind: 'stream', headers: told(taken.left), ...keep };
   };
   return grantAccess(
@@ -137,25 +147,69 @@ function grant(deps: PassBooksDeps, { pass, use, answer, offer, wanted, since }:
     { route },
     {
       chargeId: chargeIdOfPass(passId),
-      headers: ['Tollgate-Route-Id', route.id, 'Tollgate-Use-Id', reserved.useId],
+      headers: ['Tollgate-Route-Id', route.id, 'Tollgate-Use-Id', useId],
+      hearer: metered?.use.hearer,
       beforeResponse: (head): GrantedVerdict | Promise<GrantedVerdict> => {
-        isOver = true;
+        stage = 'over';
         const isCharged = deps.wouldCharge(offer, request.method, head);
         if (isDrawn) {
           draw.end();
           return { kind: 'stream', headers: told(reserved.left), ...(isCharged ? keep : {}) };
         }
-        if (isCharged) return take();
-        draw.giveBack('not_charged');
-        return { kind: 'stream', headers: told(reserved.left + amount) };
+        if (!isCharged) {
+          draw.giveBack('not_charged');
+          return { kind: 'stream', headers: told(reserved.left + amount) };
+        }
+        if (metered === undefined) return take(undefined);
+        if (metered.use.head(head)) return take(metered.use.amount(metered.limit));
+        // The end of the response says it. Until then the whole price stays reserved.
+        stage = 'heard';
+        return { kind: 'stream', headers: told(reserved.left), ...keep };
       },
       done: (end) => {
-        if (!isOver) draw.giveBack(whyUnused(end));
-        isOver = true;
+        if (stage === 'open') draw.giveBack(whyUnused(end));
+        if (stage === 'heard' && metered !== undefined)
+          draw.takeAfterwards(metered.use.amount(metered.limit, end), note);
+        stage = 'over';
         collected?.done(end);
       },
     },
   );
+}
+
+/** Meters the use of a credit, if the plan has a meter. */
+function meterUse(
+  { meter }: PassBooksDeps,
+  { pass, use, offer }: Asked,
+): { readonly use: MeteredUse; readonly limit: PriceLimit } | undefined {
+  const { plan, route, request } = use;
+  if (plan.meter === undefined || pass.kind !== 'credit' || 'code' in offer) return undefined;
+  const about = { routeId: route.id, planId: plan.id, requestId: request.requestId };
+  return { use: meter(plan.meter, about), limit: limitOf(offer) };
+}
+
+/** A use, as metrics and the log name it. */
+type NotedUse = {
+  readonly passId: string;
+  readonly useId: string;
+  readonly planId: string;
+  readonly currency: string;
+  readonly requestId: string | undefined;
+};
+
+/** Counts a use that was taken, and says it if one that was delivered could not be. */
+function noteTaken(
+  { metrics, log }: Pick<PassBooksDeps, 'metrics' | 'log'>,
+  { passId, useId, planId, currency, requestId }: NotedUse,
+  result: DrawResult,
+): void {
+  const about = { request_id: requestId, pass_id: passId, use_id: useId };
+  if (result.kind !== 'taken') {
+    log.warn('a use of a pass was lost: its lease ran out, and others have what is left', about);
+    return;
+  }
+  metrics.passUsed(planId, result.termsId);
+  metrics.passDrawn(planId, currency, { units: result.worth, scale: CREDIT_SCALE });
 }
 
 function leftText({ kind }: PresentedPass, left: bigint, currency: string): string {

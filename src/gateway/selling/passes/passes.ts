@@ -7,10 +7,13 @@ import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
 import { problem, type Problem } from '../../../domain/problem.ts';
 import { comparePrices, formatPrice, parsePrice } from '../../../domain/payment/money.ts';
 import { chargeIdOfPass, coversRoute, type PassTerms, type SoldPass } from '../../../domain/selling/pass.ts';
+import { CREDIT_SCALE, creditUnits } from '../../../domain/selling/pass-book.ts';
+import { worthOfFirst } from '../../../domain/selling/pass-opening.ts';
 import type { PassTokens, TokenPass } from '../../../domain/selling/pass-token.ts';
 import type { SalesPlan } from '../../../domain/selling/plan.ts';
 import type { Clock } from '../../../host/clock.ts';
 import { grantAccess } from '../grant.ts';
+import type { MeterRequests } from '../metering.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
 import { NEXT, type AskedSale, type NotPassed, type Ruling, type WayToPass } from '../way-to-pass.ts';
 import { whenKnown } from '../when-known.ts';
@@ -24,14 +27,21 @@ export type Passes = {
   readonly way: WayToPass;
   /** Lets a request pass by the pass that its payment bought. */
   readonly useBought: (pass: SoldPass, use: PassUse) => Ruling | NotPassed | Promise<Ruling | NotPassed>;
-  /** Headers that hand over a pass with the answer that it was bought with. `used`: that answer is its first use. */
-  readonly handedOver: (pass: SoldPass, used: boolean, withCookie: boolean) => readonly string[];
+  /**
+   * Headers that hand over a pass with the answer that it was bought with. `used`: that answer is its first use, or what it
+   * takes of a credit, in the unit of its books.
+   */
+  readonly handedOver: (pass: SoldPass, used: boolean | bigint, withCookie: boolean) => readonly string[];
   /** Undefined: there are no books. */
   readonly openFirstUse: OpenFirstUse | undefined;
   /** Collects the answer that a pass was bought with, if its request can be sent again as the same use. */
   readonly collect: PassBooks['collect'] | undefined;
+  /** Hears what the response to the request that buys a pass takes of it. */
+  readonly meter: MeterRequests;
   /** Counts a pass that was sold. */
   readonly sold: (pass: SoldPass) => void;
+  /** Counts the use of the request that bought a pass, if it was taken with the settlement. */
+  readonly usedAtOnce: (pass: SoldPass) => void;
 };
 
 export type PassesDeps = {
@@ -41,9 +51,11 @@ export type PassesDeps = {
   /** Reads a wallet's signature; undefined: none is asked for here. */
   readonly signedIn: ((value: string, asked: AskedSale) => Promise<SignedIn>) | undefined;
   readonly answer: AnswerInstead;
+  /** Hears what responses to requests of metered plans take. */
+  readonly meter: MeterRequests;
   /** Cookies are `Secure`. */
   readonly isSecure: boolean;
-  readonly metrics: Pick<SaleMetrics, 'passSold' | 'passUsed'>;
+  readonly metrics: Pick<SaleMetrics, 'passSold' | 'passUsed' | 'passDrawn'>;
   readonly clock: Pick<Clock, 'now'>;
 };
 
@@ -103,7 +115,13 @@ export function createPasses(deps: PassesDeps): Passes {
     },
     openFirstUse: books?.openFirstUse,
     collect: books?.collect,
+    meter: deps.meter,
     sold: ({ planId, termsId }) => metrics.passSold(planId, termsId),
+    usedAtOnce: (pass) => {
+      const { planId, termsId, kind, currency } = pass;
+      metrics.passUsed(planId, termsId);
+      if (kind !== 'seconds') metrics.passDrawn(planId, currency, { units: worthOfFirst(pass), scale: CREDIT_SCALE });
+    },
   };
 }
 
@@ -156,26 +174,26 @@ function termsOf({ price }: TokenPass, { passes }: SalesPlan): PassTerms | undef
 }
 
 /** What is left of a pass with the answer that it was bought with, in its own unit. */
-function leftAfterSale(pass: SoldPass, used: boolean, seconds: number): string {
+function leftAfterSale(pass: SoldPass, used: boolean | bigint, seconds: number): string {
   switch (pass.kind) {
     case 'seconds':
       return `${seconds}s`;
     case 'uses':
-      return String(pass.uses - (used ? 1 : 0));
+      return String(pass.uses - (used === false ? 0 : 1));
     case 'credit':
-      return `${creditAfter(pass.credit, used ? pass.first : '0')} ${pass.currency}`;
+      return `${creditAfter(pass, used)} ${pass.currency}`;
     default:
       return pass satisfies never;
   }
 }
 
-function creditAfter(credit: string, first: string): string {
-  const [all, taken] = [parsePrice(credit), parsePrice(first)];
-  if (all === undefined || taken === undefined) return credit;
-  const scale = Math.max(all.scale, taken.scale);
-  const units = all.units * 10n ** BigInt(scale - all.scale) - taken.units * 10n ** BigInt(scale - taken.scale);
-  return formatPrice({ units: units < 0n ? 0n : units, scale });
+function creditAfter({ credit, first }: CreditPass, used: boolean | bigint): string {
+  const taken = typeof used === 'bigint' ? used : used ? creditUnits(first) : 0n;
+  const left = creditUnits(credit) - taken;
+  return formatPrice({ units: left < 0n ? 0n : left, scale: CREDIT_SCALE });
 }
+
+type CreditPass = Extract<SoldPass, { readonly kind: 'credit' }>;
 
 function refused(because: PassRefusal): NotPassed {
   return { kind: 'next', because };

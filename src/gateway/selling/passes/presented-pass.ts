@@ -40,12 +40,14 @@ export type DrawFrom = (
 ) => Ruling | NotPassed | Promise<Ruling | NotPassed>;
 
 /**
- * The use of the request that buys a pass, if it is settled before it is forwarded: the ledger reserved it as the pass opened.
- * One that is settled when the upstream has answered was taken then.
+ * The use of the request that buys a pass, if the ledger reserved it as the pass opened: the request is settled before it is
+ * forwarded, or metered. Any other one was taken with the settlement.
  */
 export type FirstUse = {
-  /** Resolves when it is taken, before the client hears of its answer. */
-  readonly take: () => Promise<void>;
+  /** Takes it, or `amount` of it. Resolves when that is written, before the client hears of its answer. */
+  readonly take: (amount?: bigint) => Promise<void>;
+  /** Takes `amount` of it when the response is over; nobody waits for it. */
+  readonly takeAfterwards: (amount: bigint) => void;
   readonly giveBack: (because: 'not_charged' | 'left' | 'unasked') => void;
 };
 
