@@ -9,6 +9,7 @@ import { observeCounters } from './compose/counter-metrics.ts';
 import { createDraining } from './compose/draining.ts';
 import { startGateway, type Gateway } from './compose/gateway.ts';
 import { INTERNAL, type NamedListener } from './compose/part.ts';
+import { observePasses } from './compose/pass-metrics.ts';
 import { countCharges } from './compose/payments.ts';
 import { createProcessMetrics } from './compose/process-metrics.ts';
 import { observePossible } from './compose/readiness.ts';
@@ -209,6 +210,7 @@ async function startParts(parts: Parts, deps: PartsDeps): Promise<void> {
     });
     closers.addFirst(registry.close);
     observeCounters(metrics, registry.ledger.counters, () => settings.config);
+    observePasses(metrics, registry.ledger.passes);
     parts.registry = registry;
   }
   if (front !== undefined) {

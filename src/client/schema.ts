@@ -195,6 +195,7 @@ export interface Schemas {
       reason: string | null;
       recorded_at: string;
     }[];
+    pass_id: string | null;
   };
   ChargeList: {
     data: Schemas['Charge'][];
@@ -751,7 +752,7 @@ export interface Schemas {
     data: Schemas['Attention'][];
     checked_at: string;
   };
-  /** Who changed what, or was refused. `from` and `to` hold the members that changed and no others, and never a secret. `subject` is the id of the route, key, receiver, webhook, session or charge, or the address of who was refused; `subject_name` what people know it by, if that is known; `actor` a subject, the id or name of an API key, or a user of the machine; `request_id` what the caller sent as `X-Request-Id`. */
+  /** Who changed what, or was refused. `from` and `to` hold the members that changed and no others, and never a secret. `subject` is the id of the route, key, receiver, webhook, session, charge or pass, or the address of who was refused; `subject_name` what people know it by, if that is known; `actor` a subject, the id or name of an API key, or a user of the machine; `request_id` what the caller sent as `X-Request-Id`. */
   AuditEntry: {
     id: string;
     at: string;
@@ -989,6 +990,37 @@ export interface Schemas {
       others: number;
     }[];
     as_of: string;
+  };
+  /** A pass that was sold. `sold`, `drawn`, `left`, `reserved` and `lapsed` are uses, or decimals of its currency: `sold` is the sum of the others at any moment. */
+  Pass: {
+    id: string;
+    charge_id: string;
+    status: 'live' | 'used_up' | 'ended' | 'revoked';
+    plan: string;
+    pass: string;
+    kind: 'seconds' | 'uses' | 'credit';
+    scope: 'plan' | 'route';
+    route_id: string;
+    payer: string;
+    payer_url: string | null;
+    network: string;
+    network_name: string | null;
+    amount: string;
+    currency: string;
+    seconds: number | null;
+    sold: string | null;
+    drawn: string | null;
+    left: string | null;
+    reserved: string | null;
+    lapsed: string | null;
+    uses: number | null;
+    sold_at: string;
+    ends_at: string;
+    revoked_at: string | null;
+  };
+  PassList: {
+    data: Schemas['Pass'][];
+    next_cursor: string | null;
   };
   /** An endpoint of the configuration. Never its URL or a secret. */
   Webhook: {
@@ -1313,6 +1345,39 @@ export interface Operations {
         to?: string | undefined;
       };
       answer: Schemas['PlanList'];
+    };
+  };
+  '/v1/billing/passes': {
+    /** Passes that were sold, newest first, a page at a time. Filters apply together: `plan`, `pass` (the id of its terms in the plan), `payer` in any spelling, and `live`: `true` for passes that can be used, `false` for those that were revoked, are used up or have ended. */
+    GET: {
+      query?: {
+        /** Left out: 50. */
+        limit?: number | undefined;
+        cursor?: string | undefined;
+        plan?: string | undefined;
+        pass?: string | undefined;
+        payer?: string | undefined;
+        live?: 'true' | 'false' | undefined;
+      };
+      answer: Schemas['PassList'];
+    };
+  };
+  '/v1/billing/passes/{id}': {
+    /** One pass, with what is left of it. Its id is that of its charge with `pass_` for `chg_`. `sold` is `drawn`, `left`, `reserved` and `lapsed` together at any moment, in uses or in its currency; a pass by seconds has no such sum. Never answers the token that its holder shows. */
+    GET: {
+      params: {
+        id: string;
+      };
+      answer: Schemas['Pass'];
+    };
+  };
+  '/v1/billing/passes/{id}/revoke': {
+    /** End a pass before its time. At once for uses and credit, within 10 seconds everywhere for seconds; what is left lapses, and requests that go on end as they would. Revoked again it stays as it was. No money goes back by itself: record what you send with `refundCharge` on its charge. A refund of the whole price revokes the pass. */
+    POST: {
+      params: {
+        id: string;
+      };
+      answer: Schemas['Pass'];
     };
   };
   '/v1/billing/pattern': {

@@ -27,6 +27,7 @@ import { createDiscoverySource, type DiscoverySource } from './discovery/discove
 import { startPublisher, type OwnerInForce, type Publisher } from './discovery/publisher.ts';
 import { watchObservations } from './observations.ts';
 import type { NamedListener } from './part.ts';
+import { observePasses } from './pass-metrics.ts';
 import { startPayments, startRails } from './payments.ts';
 import type { FrontPart } from './front.ts';
 import type { RegistryPart } from './registry.ts';
@@ -263,7 +264,10 @@ async function openSidecarLedger(
   if (own === undefined) return undefined;
   closers.addLast(own.close);
   if (own.stats !== undefined) observeStore(metrics, own.stats);
-  if (own.reports !== undefined) observeCounters(metrics, own.reports.counters, () => settings.config);
+  if (own.reports !== undefined) {
+    observeCounters(metrics, own.reports.counters, () => settings.config);
+    observePasses(metrics, own.reports.passes);
+  }
   if (own.load !== undefined) {
     observeStoreUp(metrics, own.readiness.check);
     observeLoad(metrics, own.load);

@@ -24,13 +24,13 @@ export type Metrics = {
     labels: readonly string[],
     read: (set: (values: Labels, value: number) => void) => void | Promise<void>,
   ) => void;
-  /** Adds a metric of exact decimals: a float cannot hold a sum of money. */
+  /** Adds a metric of exact decimals: a float cannot hold a sum of money. Its `read` is waited for as that of `observed`. */
   readonly exact: (
     kind: 'counter' | 'gauge',
     name: string,
     help: string,
     labels: readonly string[],
-    read: (set: (values: Labels, value: Decimal) => void) => void,
+    read: (set: (values: Labels, value: Decimal) => void) => void | Promise<void>,
   ) => void;
   /** Lists all families as they are now. */
   readonly families: () => Promise<readonly Family[]>;
@@ -82,17 +82,20 @@ export function createMetrics(schedule: Schedule = systemSchedule): Metrics {
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   const registers = [registry];
   // The library holds numbers only.
-  const exact: (() => Family)[] = [];
+  const exact: (() => Promise<Family>)[] = [];
   const common = (name: string, help: string, labels: readonly string[]) => ({
     name: PREFIX + name,
     help,
     labelNames: [...labels],
     registers,
   });
-  const families = async (): Promise<readonly Family[]> => [
-    ...(await registry.getMetricsAsJSON()).map(({ name, help, type, values }) => ({ name, help, type, values })),
-    ...exact.map((read) => read()),
-  ];
+  const families = async (): Promise<readonly Family[]> => {
+    const [numbers, decimals] = await Promise.all([
+      registry.getMetricsAsJSON(),
+      Promise.all(exact.map((read) => read())),
+    ]);
+    return [...numbers.map(({ name, help, type, values }) => ({ name, help, type, values })), ...decimals];
+  };
   return {
     counter: (name, help, labels) => bind(labels, createCounter(common(name, help, labels))),
     duration: (name, help, labels) =>
@@ -130,9 +133,11 @@ export function createMetrics(schedule: Schedule = systemSchedule): Metrics {
       });
     },
     exact: (kind, name, help, _labels, read) => {
-      exact.push(() => {
+      exact.push(async () => {
         const values: FamilyValue[] = [];
-        read((named, value) => values.push({ labels: named, value: writeDecimal(value) }));
+        await readInTime(read, schedule, (named, value: Decimal) => {
+          values.push({ labels: named, value: writeDecimal(value) });
+        });
         return { name: PREFIX + name, help, type: kind, values };
       });
     },
@@ -142,13 +147,13 @@ export function createMetrics(schedule: Schedule = systemSchedule): Metrics {
   };
 }
 
-type SetValue = (values: Labels, value: number) => void;
+type SetValue<V> = (values: Labels, value: V) => void;
 
 /** Reads values, and waits READ_MS at most. What comes later is dropped: it would mix with what the next scrape reads. */
-function readInTime(
-  read: (set: SetValue) => void | Promise<void>,
+function readInTime<V>(
+  read: (set: SetValue<V>) => void | Promise<void>,
   schedule: Schedule,
-  set: SetValue,
+  set: SetValue<V>,
 ): void | Promise<void> {
   let isOver = false;
   const reading = read((values, value) => {

@@ -107,6 +107,8 @@ import { listAudit } from './audit/audit-endpoint.ts';
 import { auditList, auditQuery } from './audit/audit-schemas.ts';
 import { listPlans } from './plans/plan-endpoint.ts';
 import { planList, plansQuery } from './plans/plan-schemas.ts';
+import { getPass, listPasses, revokePass } from './passes/pass-endpoints.ts';
+import { passesQuery, passList, passView, soldPassParams } from './passes/pass-schemas.ts';
 import { showOverview } from './totals/overview.ts';
 import { showSeries } from './totals/series.ts';
 import { takeTotals } from './totals/take-totals.ts';
@@ -497,6 +499,45 @@ export const API: readonly Endpoint<Services>[] = [
     responses: { 200: { description: 'The plans', schema: planList } },
     problems: ['ledger_unavailable'],
     handler: listPlans,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/passes',
+    id: 'listPasses',
+    summary: 'Passes that were sold, newest first, a page at a time',
+    auth: DASHBOARD,
+    params: nothing,
+    query: passesQuery,
+    ...withoutBody,
+    responses: { 200: { description: 'A page of passes', schema: passList } },
+    problems: ['ledger_unavailable'],
+    handler: listPasses,
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/v1/billing/passes/{id}',
+    id: 'getPass',
+    summary: 'One pass, with what is left of it',
+    auth: DASHBOARD,
+    params: soldPassParams,
+    query: nothing,
+    ...withoutBody,
+    responses: { 200: { description: 'The pass', schema: passView } },
+    problems: ['ledger_unavailable'],
+    handler: getPass,
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/v1/billing/passes/{id}/revoke',
+    id: 'revokePass',
+    summary: 'End a pass before its time',
+    auth: DASHBOARD,
+    params: soldPassParams,
+    query: nothing,
+    ...withoutBody,
+    responses: { 200: { description: 'The pass, revoked now or before', schema: passView } },
+    problems: ['ledger_unavailable'],
+    handler: revokePass,
   }),
   endpoint({
     method: 'GET',

@@ -12,8 +12,8 @@ import { readText, readYaml, ROOT } from './support.ts';
 test('behaviour: the dashboard has its rows in order, and no panel lies over another', () => {
   const rows = dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title);
   expect(rows).toEqual([
-    ...['Revenue', 'Requests by outcome', 'Conversion', 'Latency', 'Facilitators', 'Ledger and store'],
-    ...['Routes and sync', 'Webhooks', 'Workers and processes'],
+    ...['Revenue', 'Requests by outcome', 'Conversion', 'Plans and passes', 'Latency', 'Facilitators'],
+    ...['Ledger and store', 'Routes and sync', 'Webhooks', 'Workers and processes'],
   ]);
   const ids = dashboard.panels.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);

@@ -157,6 +157,131 @@ describe('charges', () => {
   });
 });
 
+describe('refunds', () => {
+  test('behaviour: a charge shows what was sent back, by which transaction, when and by whom', async () => {
+    const { page } = await open('/desk/charges?status=delivered');
+    await page.locator('[data-open]').first().click();
+    const items = page.getByRole('dialog').locator('section', { hasText: 'Refunds' }).locator('li');
+    await expect.poll(() => items.count()).toBe(2);
+    await items.first().getByText('by ben@example.com').waitFor();
+    expect((await items.allInnerTexts()).map((text) => /shown by the chain|by word alone/.exec(text)?.[0])).toEqual([
+      ...['shown by the chain', 'by word alone'],
+    ]);
+  });
+
+  test('behaviour: a refund that the chain does not show is refused in words, and stands by word alone once somebody says so', async () => {
+    const owed = desk().charges.find((charge) => charge['owed'] !== null);
+    const { page, barriers } = await open(`/desk/charges/${owed?.id}`);
+    const sheet = page.getByRole('dialog', { name: 'Charge' });
+    await sheet.getByText('tollgate charges refund', { exact: true }).waitFor();
+    await sheet.getByRole('button', { name: 'Record a refund' }).click();
+    const form = page.getByRole('dialog', { name: 'Record a refund' });
+    const record = form.getByRole('button', { name: 'Record refund' });
+    await record.click();
+    await form.getByText('Say by which transaction it was sent.').waitFor();
+    await form.getByLabel('Transaction').fill('a letter');
+    await form.getByLabel('Amount').fill('0,01');
+    await record.click();
+    await form.getByText('Use a point for decimals').waitFor();
+    await form.getByLabel('Amount').fill('');
+    await record.click();
+    await form.getByText('is no transaction of eip155:84532').waitFor();
+    expect(await form.getByRole('checkbox').count()).toBe(0);
+    await form.getByLabel('Transaction').fill(`0xaa${'1'.repeat(62)}`);
+    await record.click();
+    await form.getByText('no node answered').waitFor();
+    await form.getByLabel('Transaction').fill(`0xbad${'1'.repeat(61)}`);
+    await record.click();
+    await form.getByText('the transaction holds no transfer to the payer').waitFor();
+    expect(await barriers()).toEqual([]);
+    expect(owed?.['refunds']).toEqual([]);
+    await form.getByLabel('Record it by my word alone').check();
+    await record.click();
+    await page.getByText('Recorded by your word alone').waitFor();
+    await form.waitFor({ state: 'detached' });
+    await sheet.getByText('by word alone', { exact: true }).waitFor();
+    expect(owed?.['refunds']).toMatchObject([{ transaction: `0xbad${'1'.repeat(61)}`, proven: false }]);
+    // All of it is recorded: there is nothing more to say.
+    await sheet.getByRole('button', { name: 'Record a refund' }).waitFor({ state: 'detached' });
+  });
+
+  test('behaviour: a refund that the chain shows says so, and a viewer has no button for one', async () => {
+    const charge = desk().charges.find((each) => each.status === 'settled');
+    const address = `/desk/charges/${charge?.id}`;
+    const { page } = await open(address);
+    await page.getByRole('button', { name: 'Record a refund' }).click();
+    const form = page.getByRole('dialog', { name: 'Record a refund' });
+    await form.getByLabel('Transaction').fill(`0xcc${'1'.repeat(62)}`);
+    await form.getByLabel('Reason').fill('it was late');
+    await form.getByRole('button', { name: 'Record refund' }).click();
+    await page.getByText(/^The chain shows the transfer: /).waitFor();
+    await page.getByRole('dialog', { name: 'Charge' }).getByText('it was late', { exact: true }).waitFor();
+    desk().mood.role = 'viewer';
+    const unpaid = desk().charges.find((each) => each.status === 'delivered');
+    for (const id of [charge?.id, unpaid?.id]) {
+      const viewer = await open(`/desk/charges/${id}`);
+      await viewer.page.getByRole('heading', { name: 'Refunds' }).waitFor();
+      expect(await viewer.page.getByRole('button', { name: 'Record a refund' }).count()).toBe(0);
+    }
+    expect(desk().writes).toEqual([`POST /v1/billing/charges/${charge?.id}/refunds`]);
+  });
+});
+
+describe('passes', () => {
+  test('behaviour: passes are found by payer, plan and life, which stand in the address, and one by the id of its charge', async () => {
+    const { page } = await open('/desk/');
+    for (const key of ['g', 's']) await page.keyboard.press(key);
+    await page.getByRole('heading', { name: 'Passes', level: 1 }).waitFor();
+    const rows = page.locator('.rows tbody tr');
+    await expect.poll(() => rows.count()).toBe(desk().passes.length);
+    await page.getByRole('button', { name: 'over' }).click();
+    await expect.poll(() => rows.count()).toBe(4);
+    expect(new URL(page.url()).search).toBe('?live=false');
+    await page.getByRole('button', { name: 'over' }).click();
+    const [first] = desk().passes;
+    await page.keyboard.press('Escape');
+    await page.getByLabel('Search passes').fill(first?.payer ?? '');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => rows.count()).toBe(3);
+    await page.getByLabel('Search passes').fill('');
+    await expect.poll(() => rows.count()).toBe(desk().passes.length);
+    await page.getByLabel('Search passes').fill(String(first?.['charge_id']));
+    await page.keyboard.press('Enter');
+    const sheet = page.getByRole('dialog', { name: 'Pass' });
+    expect((await sheet.getByLabel('What it holds').innerText()).replaceAll(/\s+/g, ' ')).toBe(
+      'sold 100 left 87 drawn 12 reserved 1 lapsed 0',
+    );
+    await sheet.getByRole('link', { name: 'hundred of the plan default' }).click();
+    await expect.poll(() => new URL(page.url()).search).toBe('?plan=default&pass=hundred');
+    await expect.poll(() => rows.count()).toBe(3);
+    await page.getByRole('button', { name: 'Show all again, not only plan default' }).click();
+    await expect.poll(() => rows.count()).toBe(4);
+  });
+
+  test('behaviour: an admin revokes a pass after he was asked, and a viewer cannot', async () => {
+    const { page, barriers } = await open('/desk/passes');
+    await page.locator('[data-open]').first().click();
+    const sheet = page.getByRole('dialog', { name: 'Pass' });
+    await sheet.getByRole('button', { name: 'Revoke pass' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Revoke this pass?' });
+    await dialog.getByText('87 of 100 is left and lapses').waitFor();
+    expect(await barriers()).toEqual([]);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect(desk().writes).toEqual([]);
+    await sheet.getByRole('button', { name: 'Revoke pass' }).click();
+    await dialog.getByRole('button', { name: 'Revoke pass' }).click();
+    await page.getByText('The pass hundred is revoked: its holder pays again.').waitFor();
+    await sheet.getByText('It lets nobody pass any more.').waitFor();
+    expect(await sheet.getByRole('button', { name: 'Revoke pass' }).count()).toBe(0);
+    await expect.poll(() => page.locator('.rows tbody tr').first().innerText()).toContain('revoked');
+    expect(desk().writes).toEqual([`POST /v1/billing/passes/${desk().passes[0]?.id}/revoke`]);
+    desk().mood.role = 'viewer';
+    const viewer = await open(`/desk/passes/${desk().passes[1]?.id}`);
+    await viewer.page.getByText('They are not counted.').waitFor();
+    expect(await viewer.page.getByRole('button', { name: 'Revoke pass' }).count()).toBe(0);
+  });
+});
+
 describe('keys', () => {
   test('behaviour: a key is shown once and goes from the page when somebody has it', async () => {
     const { page } = await open('/desk/keys');

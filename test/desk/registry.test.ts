@@ -1,5 +1,7 @@
 // The desk over a real registry on SQLite: routes, charges and sums as its endpoints answer them. Signing in is the stand-in's.
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Claim } from '../../src/domain/payment/charge.ts';
+import { writePassInSale, type PassInSale } from '../../src/domain/selling/pass.ts';
 import { claimOf, hash32, proofOf } from '../cases/claims.ts';
 import { LEDGER_KEY, startRegistry, token, type Kit } from '../registry/kit.ts';
 import { createDeskLab, settled } from './fixture/desk-lab.ts';
@@ -20,8 +22,8 @@ afterAll(() => kit.close());
 
 const { open } = createDeskLab(async () => ({ port: kit.port, token: await token({ ttlSeconds: 3_600 }) }));
 
-async function pay(n: number): Promise<string> {
-  const claim = claimOf(n, { requestId: `request-${n}` });
+async function pay(n: number, rest: Partial<Claim> = {}): Promise<string> {
+  const claim = claimOf(n, { requestId: `request-${n}`, ...rest });
   await kit.ledger.claim(claim, { owner: 'one', leaseMs: 60_000, maxUnsettledPerPayer: 8 });
   await kit.ledger.advance(claim.id, { kind: 'settle_started', via: 'v', leaseMs: 60_000 }, { owner: 'one' });
   const proof = proofOf(claim, { transaction: hash32(100 + n) });
@@ -84,6 +86,34 @@ test('behaviour: a charge is found by its request id, told step by step, and the
   await expect.poll(() => page.getByRole('switch', { name: 'Live' }).getAttribute('data-state')).toBe('on');
   await pay(2);
   await expect.poll(() => rows.count()).toBe(2);
+});
+
+test('behaviour: a pass is shown and revoked as the registry keeps it, and its money is recorded as sent back', async () => {
+  const terms = { planId: 'default', termsId: 'hundred', validMs: 86_400_000, scope: 'plan', first: '1' } as const;
+  const sale: PassInSale = { ...terms, kind: 'uses', uses: 100 };
+  const id = await pay(3, { settle: 'before_response', pass: writePassInSale(sale) });
+  await kit.ledger.advance(id, { kind: 'delivered', partial: false }, { owner: 'one' });
+  const { page } = await open('/desk/passes');
+  await page.locator('[data-open]').click();
+  const sheet = page.getByRole('dialog', { name: 'Pass' });
+  await sheet.getByRole('button', { name: 'Revoke pass' }).click();
+  await page.getByRole('dialog', { name: 'Revoke this pass?' }).getByRole('button', { name: 'Revoke pass' }).click();
+  await sheet.getByText('It lets nobody pass any more.').waitFor();
+  expect((await kit.ledger.passes.get(id.replace('chg_', 'pass_')))?.book.revokedAt).not.toBeNull();
+  await sheet.getByRole('link', { name: 'what was paid for it' }).click();
+  const charge = page.getByRole('dialog', { name: 'Charge' });
+  await charge.getByRole('button', { name: 'Record a refund' }).click();
+  const form = page.getByRole('dialog', { name: 'Record a refund' });
+  await form.getByLabel('Transaction').fill(hash32(0xfeed));
+  await form.getByRole('button', { name: 'Record refund' }).click();
+  // No chain is read here.
+  await form.getByText(/The refund is not proven/).waitFor();
+  await form.getByLabel('Record it by my word alone').check();
+  await form.getByRole('button', { name: 'Record refund' }).click();
+  await charge.getByText('by word alone', { exact: true }).waitFor();
+  expect((await kit.ledger.get(id))?.refundedAt).not.toBeNull();
+  await page.goto(new URL('/desk/audit?kind=pass.revoked', page.url()).href);
+  await page.locator('.audit a[href^="/desk/passes/pass_"]').waitFor();
 });
 
 test('behaviour: receivers are shown as they are configured, and checked once in a while', async () => {

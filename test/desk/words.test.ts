@@ -9,6 +9,8 @@ import { createEventParser, type ServerEvent } from '../../src/desk/net/event-re
 import { hrefOf, readPlace, VIEWS } from '../../src/desk/router/view-addresses.ts';
 import { AUDIT_KINDS, AUDIT_WAYS } from '../../src/domain/audit.ts';
 import { KINDS, WAYS } from '../../src/desk/views/audit/audit-words.ts';
+import { leftText, partText, readPassSearch } from '../../src/desk/views/passes/pass-words.ts';
+import { canRefund, recordedText, recorderOf } from '../../src/desk/views/charges/refund-words.ts';
 import { csvFault, questionOf, readChargeFilter } from '../../src/desk/views/charges/charge-filter.ts';
 import { mergeCharges } from '../../src/desk/views/charges/charge-merge.ts';
 import { API } from '../../src/registry/api.ts';
@@ -17,7 +19,8 @@ import { callOf, curlOf, exampleOf, operationsOf, shownExample } from '../../src
 import { readRouteFilter } from '../../src/desk/views/routes/route-filter.ts';
 import { boundsOf } from '../../src/desk/views/overview/range.ts';
 import { readHeader } from '../../src/desk/views/try/decoded-header.ts';
-import type { ChargeRecord } from '../../src/desk/wire/billing.ts';
+import type { ChargeRecord, RefundRecord } from '../../src/desk/wire/billing.ts';
+import type { AuditLine } from '../../src/desk/wire/house.ts';
 
 describe('money', () => {
   test.each([
@@ -87,6 +90,7 @@ describe('addresses', () => {
   test('behaviour: every view has one address, and it leads back to the view', () => {
     expect(VIEWS.map((view) => readPlace(hrefOf(view))?.view)).toEqual(VIEWS);
     expect(readPlace(hrefOf('charges', 'chg_a/b?c'))).toEqual({ view: 'charges', id: 'chg_a/b?c' });
+    expect(readPlace(hrefOf('passes', 'pass_a'))).toEqual({ view: 'passes', id: 'pass_a' });
   });
 
   test.each([
@@ -243,4 +247,39 @@ test('behaviour: a range ends with the minute that goes on, so that what was pai
 test('behaviour: the audit view knows every kind of entry and every way in which somebody was known, and no others', () => {
   expect([...KINDS].toSorted()).toEqual([...AUDIT_KINDS].toSorted());
   expect(Object.keys(WAYS).toSorted()).toEqual([...AUDIT_WAYS].toSorted());
+});
+
+test('behaviour: what is left of a pass is written in uses or money, and a pasted id leads to the pass', () => {
+  const uses = { kind: 'uses', currency: 'USDC', sold: '1000', left: '998' } as const;
+  const credit = { kind: 'credit', currency: 'USDC', sold: '5', left: '4.979998' } as const;
+  expect([leftText(uses), leftText(credit)]).toEqual(['998 of 1,000', '4.979998 of 5.00 USDC']);
+  expect(leftText({ kind: 'seconds', currency: 'USDC', sold: null, left: null })).toBeNull();
+  expect([partText(uses, '1000'), partText(credit, '0'), partText(uses, null)]).toEqual(['1,000', '0.00 USDC', '–']);
+  expect(['pass_a', 'chg_a', '0xAB'].map(readPassSearch)).toEqual([
+    { id: 'pass_a' },
+    { id: 'pass_a' },
+    { payer: '0xAB' },
+  ]);
+});
+
+test('behaviour: a refund is recorded while money of the charge is left, and what came of it is a sentence', () => {
+  const refund = (transaction: string, amount_atomic: string, proven = true): RefundRecord => ({
+    ...{ transaction, transaction_url: null, proven, amount: '0.04', amount_atomic, reason: null, recorded_at: '' },
+  });
+  const charge = (refunds: readonly RefundRecord[], status = 'delivered'): ChargeRecord =>
+    ({ status, amount_atomic: '100000', currency: 'USDC', refunds }) as unknown as ChargeRecord;
+  const none = charge([]);
+  expect(
+    [none, charge([], 'failed'), charge([refund('0xa', '40000')]), charge([refund('0xa', '100000')])].map(canRefund),
+  ).toEqual([true, false, true, false]);
+  // One of an older registry says nothing of refunds.
+  expect(canRefund({ ...none, refunds: undefined } as unknown as ChargeRecord)).toBe(true);
+  const [word, proven] = [charge([refund('0xa', '40000', false)]), charge([refund('0xa', '40000')])];
+  expect(recordedText('0xA', none, proven)).toBe('The chain shows the transfer: 0.04 USDC are recorded as sent back.');
+  expect(recordedText('0xa', none, word)).toBe('Recorded by your word alone: 0.04 USDC sent back.');
+  expect(recordedText('0xa', word, proven)).toMatch(/^The chain shows/);
+  expect(recordedText('0xa', proven, proven)).toBe('It was recorded before: 0.04 USDC. Nothing changed.');
+  const entry = (actor: string, refunds: string): AuditLine => ({ actor, to: { refunds } }) as unknown as AuditLine;
+  const newestFirst = [entry('ben', '0xa: 0.04; 0xb: 0.01'), entry('ana', '0xa: 0.04')];
+  expect(['0xa', '0xb', '0xc'].map((each) => recorderOf(refund(each, '1'), newestFirst))).toEqual(['ana', 'ben', null]);
 });

@@ -5,6 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { keepSecret } from '../support/canaries.ts';
 import { startChain, USDC, type Chain } from '../support/chain/chain.ts';
 import { startFacilitator } from '../support/chain/facilitator.ts';
 import type { TestFacilitator } from '../support/facilitator-server.ts';
@@ -79,8 +80,10 @@ const APPLIES: Readonly<Record<string, readonly Shape[]>> = {
 
 const SECRET = 'a-secret-of-the-test-of-alerts-32-bytes';
 const KEY = 'a-key-of-both-scopes-of-the-alerts-test';
-/** A plan that charges nobody yet; no route has it. */
+/** A plan that charges nobody yet. */
 const OBSERVED = `{ id: watched, observe: { until: "${new Date(Date.now() + 86_400_000).toISOString()}" } }`;
+/** A plan of passes alone, which a process that has its store to itself can draw on. */
+const BUNDLED = '{ id: bundle, single: false, passes: [{ id: five, amount: "0.05", uses: 5 }] }';
 /** Customers whose keys nobody serves. */
 const STAFF =
   '{ id: staff, header: Authorization, jwt: { issuer: "https://id.example.com", audience: api, jwks_url: "http://127.0.0.1:9/jwks" } }';
@@ -115,11 +118,13 @@ async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
   const pays = [
     `proxy: { listen: 127.0.0.1:0, upstream: ${upstream.url} }`,
     'decision: { listen: 127.0.0.1:0, dialect: nginx }',
-    `selling: { plans: [${OBSERVED}, { id: staffed, customers: [staff] }, { id: asked, customers: [mine] }, ${priced}], customers: [${STAFF}, ${MINE}] }`,
+    `selling: { plans: [${OBSERVED}, ${BUNDLED}, { id: staffed, customers: [staff] }, { id: asked, customers: [mine] }, ${priced}], customers: [${STAFF}, ${MINE}] }`,
     `receivers: [{ id: default, network: base-sepolia, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [{ url: ${facilitator.url}, timeouts: { verify: 3s, settle: 3s } }], rpc_url: ${chain.rpcUrl} }]`,
   ];
   const staffed = '{ route_pattern: "/staff", method: GET, amount: "0.01", plan_id: staffed }';
-  const sold = ['asked', 'priced'].map((id) => staffed.replace('/staff', `/${id}`).replace('staffed', id));
+  const sold = ['asked', 'priced', 'watched', 'bundle'].map((id) =>
+    staffed.replace('/staff', `/${id}`).replace('staffed', id),
+  );
   const routes = `routes: [{ route_pattern: "/paid/*", method: "*", amount: "0.01" }, ${[staffed, ...sold].join(', ')}]`;
   const store = `store: "sqlite:${files.folder}/NAME/tollgate.db", jwt: { secret: ${SECRET} }`;
   const keys = `api_keys: [{ name: a, key: ${KEY}, scopes: [sdk, ledger] }]`;
@@ -151,8 +156,8 @@ async function startShapes(): Promise<Readonly<Record<Shape, Started>>> {
   };
 }
 
-/** Everything that an alert about requests or payments counts, once. */
-async function live({ tollgate }: Started): Promise<void> {
+/** Everything that an alert about requests or payments counts, once. `draws`: passes by uses are good here. */
+async function live({ tollgate }: Started, draws: boolean): Promise<void> {
   const url = (target: string): string => tollgate.url('proxy') + target;
   const ask = async (target: string, init: RequestInit = {}): Promise<number> => {
     const response = await fetch(url(target), init);
@@ -182,6 +187,13 @@ async function live({ tollgate }: Started): Promise<void> {
   expect(await ask('/staff', { headers: { authorization: `Bearer ${MADE_UP_TOKEN}` } })).toBe(503);
   expect(await ask('/asked', { headers: { authorization: 'Bearer a-session-of-the-api' } })).toBe(200);
   expect([await ask('/priced?n=1'), await ask('/priced?n=2')]).toEqual([402, 503]);
+  expect(await ask('/watched')).toBe(200);
+  if (!draws) return;
+  const bought = await fetch(url('/bundle'), await sign('/bundle'));
+  await bought.arrayBuffer();
+  const pass = bought.headers.get('tollgate-pass') ?? '';
+  keepSecret('a token of a pass', pass);
+  expect([bought.status, await ask('/bundle', { headers: { 'tollgate-pass': pass } })]).toEqual([200, 200]);
 }
 
 function reload({ tollgate, file }: Started, text: string): void {
@@ -218,7 +230,7 @@ beforeAll(async () => {
   payer = await createPayer(chain);
   const shapes = await startShapes();
   targets.push(...SHAPES.map((shape) => new URL(shapes[shape].tollgate.url('admin')).host));
-  for (const shape of PROXY) await live(shapes[shape]);
+  for (const shape of PROXY) await live(shapes[shape], shape === 'all-in-one');
   const { registry } = shapes;
   reload(registry, registry.text.replace(KEY, 'another-key-of-the-alerts-test'));
   for (const shape of SIDECAR) await becomes(shapes[shape], [/^tollgate_sync_total\{result="unauthorized"\}/m]);
@@ -323,8 +335,8 @@ describe('the dashboard for Grafana', () => {
   const isAbsent = (metric: string): boolean =>
     !hasPostgres && /^tollgate_store_(up|connections|waiting|duration_seconds_\w+)$/.test(metric);
   const queries = QUERIES.filter(({ expr }) => !readQuery(expr).selectors.some(({ metric }) => isAbsent(metric)));
-  /** Of payments that nobody is owed, and of facilitators that are not left alone, there is nothing to see. */
-  const EMPTY: ReadonlySet<string> = new Set(['tollgate_owed', 'tollgate_facilitator_open']);
+  /** Where nobody is owed money or was given any back, and facilitators are not left alone, there is nothing to see. */
+  const EMPTY: ReadonlySet<string> = new Set(['tollgate_owed', 'tollgate_refunds_total', 'tollgate_facilitator_open']);
 
   test('behaviour: every metric that a query names is exported by a live process, with the labels that it names', () => {
     const texts = [...scraped.values()];

@@ -45,6 +45,18 @@ describe('passes, bought by an unmodified client', () => {
 
   const use = (target = '/report', pass = token): Promise<Response> =>
     fetch(paid.url(target), { headers: { 'tollgate-pass': pass } });
+  type Sold = { readonly id: string; readonly payer: string };
+  const sold = async (query = ''): Promise<{ readonly status: number; readonly data: readonly Sold[] }> => {
+    const authorization = `Bearer ${await paid.cli('token')}`;
+    const response = await fetch(`${paid.tollgate().url('registry')}/v1/billing/passes${query}`, {
+      headers: { authorization },
+    });
+    return { status: response.status, ...((await response.json()) as { readonly data: readonly Sold[] }) };
+  };
+  const outstanding = async (): Promise<string | undefined> => {
+    const text = await (await fetch(`${paid.tollgate().url('admin')}/metrics`)).text();
+    return /^tollgate_pass_outstanding\{currency="USD"\} (.*)$/m.exec(text)?.[1];
+  };
   const left = (response: Response): string | null => response.headers.get('tollgate-pass-left');
 
   test('behaviour: one transfer buys five uses, the first of them with the answer that it was bought with', async () => {
@@ -66,10 +78,22 @@ describe('passes, bought by an unmodified client', () => {
     expect(await paid.earned()).toBe(500_000n);
   });
 
+  test('behaviour: the registry and a scrape say what was sold and not used yet', async () => {
+    const { status, data } = await sold();
+    expect(status).toBe(200);
+    expect(data).toMatchObject([
+      { status: 'live', plan: 'default', pass: 'five', sold: '5', drawn: '2', left: '3', reserved: '0', uses: 2 },
+    ]);
+    expect(data[0]?.payer).toBe(paid.payer.address.toLowerCase());
+    expect(JSON.stringify(data)).not.toContain(token);
+    expect(await outstanding()).toBe('0.3');
+  });
+
   test('behaviour: a process that is killed has what is left when it starts again', async () => {
     await paid.restart();
     const third = await use();
     expect([third.status, left(third)]).toEqual([200, '2']);
+    expect(await outstanding()).toBe('0.2');
   });
 
   test('attack: twenty requests at once have the two uses that are left, and no more', async () => {
@@ -83,6 +107,9 @@ describe('passes, bought by an unmodified client', () => {
     expect(await paid.earned()).toBe(500_000n);
     const [charge] = await paid.charges();
     expect(charge).toMatchObject({ status: 'delivered', amount_atomic: '500000' });
+    const { data } = await sold('?live=false');
+    expect(data).toMatchObject([{ id: charge?.['pass_id'], charge_id: charge?.id, status: 'used_up', left: '0' }]);
+    expect(await outstanding()).toBeUndefined();
   });
 
   test('behaviour: a wallet that paid on the chain finds its pass by the signature of the public client, and no other wallet does', async () => {

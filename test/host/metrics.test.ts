@@ -47,3 +47,24 @@ test('behaviour: a value that takes too long or fails is not told, and keeps no 
     'tollgate_parts 3',
   ]);
 });
+
+test('behaviour: an exact sum that is kept elsewhere is told to its last unit, and one that takes too long or fails is not', async () => {
+  const late: (() => void)[] = [];
+  const metrics = createMetrics((_ms, run) => (late.push(run), () => undefined));
+  const { promise, resolve } = Promise.withResolvers<bigint>();
+  metrics.exact('gauge', 'kept', 'A help.', ['in'], async (set) =>
+    set({ in: 'USD' }, { units: await promise, scale: 18 }),
+  );
+  metrics.exact('gauge', 'broken', 'A help.', ['in'], () => Promise.reject(new Error('away')));
+  metrics.exact('gauge', 'near', 'A help.', ['in'], (set) => set({ in: 'USD' }, { units: 5n, scale: 1 }));
+  const told = (text: string): readonly string[] => text.split('\n').filter((line) => line.startsWith('tollgate_'));
+  const reading = metrics.text();
+  for (const run of late.splice(0)) run();
+  expect(told(await reading)).toEqual(['tollgate_near{in="USD"} 0.5']);
+  resolve(12_345_678_901_234_567_890_000_000_000_000_001n);
+  await promise;
+  expect(told(await metrics.text())).toEqual([
+    'tollgate_kept{in="USD"} 12345678901234567.890000000000000001',
+    'tollgate_near{in="USD"} 0.5',
+  ]);
+});

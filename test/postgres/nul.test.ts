@@ -8,7 +8,10 @@ import { LEDGER_KEY, SDK_KEY, startRegistry, token, type Kit } from '../registry
 import { hasPostgres } from './server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from './store.ts';
 
-const ID = { charge: 'chg_AZQ0XkN7c2lnbmVk', route: '6f1c2f5e-3f0a-4a53-9f0e-3f1f3a0b7c11' };
+const ID = {
+  ...{ charge: 'chg_AZQ0XkN7c2lnbmVk', pass: 'pass_AZQ0XkN7c2lnbmVk' },
+  route: '6f1c2f5e-3f0a-4a53-9f0e-3f1f3a0b7c11',
+};
 
 type Asked = { readonly method: string; readonly path: string; readonly body?: unknown };
 
@@ -20,9 +23,14 @@ function poisoned(value: unknown): readonly unknown[] {
   return Object.entries(value).flatMap(([name, each]) => poisoned(each).map((bad) => ({ ...value, [name]: bad })));
 }
 
+function idIn(path: string): string {
+  if (path.includes('protected-routes')) return ID.route;
+  return path.includes('/passes/') ? ID.pass : ID.charge;
+}
+
 /** Every request of the row that has a NUL in one place. */
 function askedOf({ method, path, id, query }: (typeof API)[number]): readonly Asked[] {
-  const filled = path.replace('{id}', path.includes('protected-routes') ? ID.route : ID.charge);
+  const filled = path.replace('{id}', idIn(path));
   const { shape } = query as { readonly shape?: Readonly<Record<string, unknown>> };
   const { body } = EXPLAINED[id] ?? {};
   return [

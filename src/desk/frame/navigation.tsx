@@ -15,6 +15,7 @@ const ENTRIES: readonly Entry[] = [
   { view: 'try', text: 'Try it' },
   { view: 'charges', text: 'Charges' },
   { view: 'plans', text: 'Plans' },
+  { view: 'passes', text: 'Passes' },
   { view: 'keys', text: 'Keys' },
   { view: 'receivers', text: 'Receivers' },
   { view: 'audit', text: 'Audit' },

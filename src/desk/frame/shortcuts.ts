@@ -9,6 +9,7 @@ const PLACES: Readonly<Record<string, ViewName>> = {
     t: 'try',
     c: 'charges',
     p: 'plans',
+    s: 'passes',
     k: 'keys',
     e: 'receivers',
     a: 'audit',
@@ -19,7 +20,7 @@ const PLACES: Readonly<Record<string, ViewName>> = {
 /** The table that `?` shows. */
 export const SHORTCUTS: readonly (readonly [keys: string, what: string])[] = [
   ...([['g o', 'Overview'] as const, ['g r', 'Routes'], ['g t', 'Try it'], ['g c', 'Charges']] as const),
-  ['g p', 'Plans'],
+  ...([['g p', 'Plans'] as const, ['g s', 'Passes']] as const),
   ...([['g k', 'Keys'] as const, ['g e', 'Receivers'], ['g a', 'Audit'], ['g d', 'API']] as const),
   ...([['/', 'Search or filter'] as const, ['j', 'Next row'], ['k', 'Row before'], ['Enter', 'Open the row']] as const),
   ...([['e', 'Edit the row'] as const, ['n', 'New'], ['?', 'This table']] as const),

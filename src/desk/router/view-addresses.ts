@@ -1,13 +1,16 @@
 // The addresses of the desk: which view a path is, and back. Filters, range and page stand in the query, so that a link shows
 // what its sender saw.
 
-export const VIEWS = ['overview', 'routes', 'try', 'charges', 'plans', 'keys', 'receivers', 'audit', 'api'] as const;
+export const VIEWS = [
+  ...(['overview', 'routes', 'try', 'charges', 'plans', 'passes'] as const),
+  ...(['keys', 'receivers', 'audit', 'api'] as const),
+] as const;
 export type ViewName = (typeof VIEWS)[number];
 
-/** `id`: the route or charge whose panel is open. */
+/** `id`: the route, charge or pass whose panel is open. */
 export type Place = { readonly view: ViewName; readonly id: string | null };
 
-const WITH_ID: ReadonlySet<ViewName> = new Set(['routes', 'charges']);
+const WITH_ID: ReadonlySet<ViewName> = new Set(['routes', 'charges', 'passes']);
 
 export function readPlace(pathname: string): Place | null {
   const [, desk, name = '', id = '', ...rest] = pathname.split('/');

@@ -4,6 +4,7 @@ import { AuditView } from './audit/audit-view.tsx';
 import { ChargesView } from './charges/charges.tsx';
 import { KeysView } from './keys/keys-view.tsx';
 import { OverviewView } from './overview/overview.tsx';
+import { PassesView } from './passes/passes-view.tsx';
 import { PlansView } from './plans/plans.tsx';
 import { ReceiversView } from './receivers/receivers.tsx';
 import { ReferenceView } from './reference/reference.tsx';
@@ -22,6 +23,8 @@ export function Views({ place }: { readonly place: Place }) {
       return <TryView />;
     case 'plans':
       return <PlansView />;
+    case 'passes':
+      return <PassesView id={place.id} />;
     case 'keys':
       return <KeysView />;
     case 'receivers':

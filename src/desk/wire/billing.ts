@@ -121,6 +121,16 @@ export type TryAnswer = {
 
 export const STATES = ['claimed', 'settling', 'settled', 'delivered', 'released', 'failed'] as const;
 
+export type RefundRecord = {
+  readonly transaction: string;
+  readonly transaction_url: string | null;
+  readonly proven: boolean;
+  readonly amount: string;
+  readonly amount_atomic: string;
+  readonly reason: string | null;
+  readonly recorded_at: string;
+};
+
 export type ChargeRecord = {
   readonly id: string;
   readonly status: (typeof STATES)[number];
@@ -147,6 +157,10 @@ export type ChargeRecord = {
   readonly charged: true | false | 'unknown';
   readonly owed: string | null;
   readonly retry_until: string | null;
+  /** Left out by registries of earlier versions. */
+  readonly refunded?: { readonly amount: string; readonly transactions: readonly string[] } | null;
+  readonly refunds?: readonly RefundRecord[];
+  readonly pass_id?: string | null;
   readonly created_at: string;
   readonly updated_at: string;
   readonly [member: string]: unknown;

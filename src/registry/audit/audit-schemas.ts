@@ -44,7 +44,7 @@ export const auditList = z.object({ data: z.array(auditEntry), next_cursor: z.st
 documented.add(auditEntry, {
   id: 'AuditEntry',
   description:
-    'Who changed what, or was refused. `from` and `to` hold the members that changed and no others, and never a secret. `subject` is the id of the route, key, receiver, webhook, session or charge, or the address of who was refused; `subject_name` what people know it by, if that is known; `actor` a subject, the id or name of an API key, or a user of the machine; `request_id` what the caller sent as `X-Request-Id`.',
+    'Who changed what, or was refused. `from` and `to` hold the members that changed and no others, and never a secret. `subject` is the id of the route, key, receiver, webhook, session, charge or pass, or the address of who was refused; `subject_name` what people know it by, if that is known; `actor` a subject, the id or name of an API key, or a user of the machine; `request_id` what the caller sent as `X-Request-Id`.',
 });
 documented.add(auditList, { id: 'AuditLog' });
 

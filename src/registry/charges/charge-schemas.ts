@@ -152,6 +152,8 @@ const standing = {
   /** Party at fault for something that was paid for and can be delivered no more. */
   owed: z.enum(FAULTS).nullable(),
   ...refundShape,
+  /** The pass that it sold; null: none. */
+  pass_id: z.string().nullable(),
 };
 
 export const chargeView = z.object(

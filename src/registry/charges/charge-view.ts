@@ -7,6 +7,7 @@ import { explorerPage } from '../../domain/payment/explorer.ts';
 import type { KnownNetwork } from '../../domain/payment/network.ts';
 import type { ListedCharge } from '../../domain/payment/reports.ts';
 import { chargedOf } from '../../domain/payment/whereabouts.ts';
+import { passIdOf } from '../../domain/selling/pass.ts';
 import type { ChargeView } from './charge-schemas.ts';
 import { viewRefunds } from './refund-view.ts';
 import { FIRST_SHOWN, inOrder } from './shown-order.ts';
@@ -30,6 +31,7 @@ export function viewCharge(charge: ListedCharge, networks: NamedNetworks): Charg
     transaction_url: known && proof ? explorerPage(known.explorer, 'tx', proof.transaction) : null,
     payer_url: known ? explorerPage(known.explorer, 'address', payment.payer) : null,
     ...viewRefunds(charge, known),
+    pass_id: charge.pass === null || charge.settledAt === null ? null : passIdOf(charge.id),
   };
   return inOrder(view, FIRST_SHOWN);
 }

@@ -13,7 +13,7 @@ import type { DeskSettings } from './desk-settings.ts';
 export const DESK = '/desk/';
 const ASSETS = '/desk/assets/';
 /** Views of the page, each with the id of what it shows if it shows one. */
-const VIEW = /^\/desk\/(?:(?:routes|charges)(?:\/[\w.~%-]{1,256})?|try|plans|keys|receivers|audit|api)?$/;
+const VIEW = /^\/desk\/(?:(?:routes|charges|passes)(?:\/[\w.~%-]{1,256})?|try|plans|keys|receivers|audit|api)?$/;
 const FOR_EVER = ['Cache-Control', 'public, max-age=31536000, immutable'];
 const ASK_AGAIN = ['Cache-Control', 'no-cache'];
 

@@ -38,6 +38,7 @@ import type { keyBody, keyList, KeyView, newKey } from '../keys/key-schemas.ts';
 import type { WhyReport } from '../charges/charge-schemas.ts';
 import type { deliveryList, enabledWebhook, sentEvent, webhookList } from '../webhooks/webhook-schemas.ts';
 import type { planList } from '../plans/plan-schemas.ts';
+import type { passList, PassView } from '../passes/pass-schemas.ts';
 import type { overviewBody, seriesBody, topRoutesBody, totalsBody } from '../totals/totals-schemas.ts';
 
 /** Example of a call. `answer` is the body of every answer that carries what was asked for. */
@@ -78,6 +79,13 @@ const patch: z.input<typeof patchBody> = { amount: '0.25', name: null };
 const charge = viewCharge(EXAMPLE_CHARGES.delivered, EXAMPLE_NETWORKS);
 const claimed = chargeToWire(EXAMPLE_CHARGES.claimed);
 const settling = chargeToWire(EXAMPLE_CHARGES.settling);
+const pass: PassView = {
+  ...{ id: passIdOf(charge.id), charge_id: charge.id, status: 'live', plan: 'default', pass: 'hundred', kind: 'uses' },
+  ...{ scope: 'plan', route_id: route.id, payer: charge.payer, payer_url: charge.payer_url },
+  ...{ network: charge.network, network_name: charge.network_name, amount: '0.50', currency: 'USD', seconds: null },
+  ...{ sold: '100', drawn: '12', left: '87', reserved: '1', lapsed: '0', uses: 12 },
+  ...{ sold_at: LATER, ends_at: '2026-03-02T12:00:01.500Z', revoked_at: null },
+};
 const document = {
   description: 'The document is made from the schemas that validate, so it says what this version does.',
   answer: { openapi: '3.1.0', info: { title: 'Tollgate registry', version: '0.1.0' }, paths: {} },
@@ -283,6 +291,21 @@ const BILLING = {
       ],
       as_of: AT,
     } satisfies z.input<typeof planList>,
+  },
+  listPasses: {
+    description:
+      'Filters apply together: `plan`, `pass` (the id of its terms in the plan), `payer` in any spelling, and `live`: `true` for passes that can be used, `false` for those that were revoked, are used up or have ended.',
+    answer: { data: [pass], next_cursor: null } satisfies z.input<typeof passList>,
+  },
+  getPass: {
+    description:
+      'Its id is that of its charge with `pass_` for `chg_`. `sold` is `drawn`, `left`, `reserved` and `lapsed` together at any moment, in uses or in its currency; a pass by seconds has no such sum. Never answers the token that its holder shows.',
+    answer: pass,
+  },
+  revokePass: {
+    description:
+      'At once for uses and credit, within 10 seconds everywhere for seconds; what is left lapses, and requests that go on end as they would. Revoked again it stays as it was. No money goes back by itself: record what you send with `refundCharge` on its charge. A refund of the whole price revokes the pass.',
+    answer: { ...pass, status: 'revoked', left: '0', lapsed: '87', revoked_at: LATER } satisfies PassView,
   },
 } as const;
 

@@ -50,7 +50,7 @@ export type Services = {
   readonly ledger: (Ledger & ChargeReports) | undefined;
   /** Counters of requests beside the ledger. */
   readonly counters: CounterChanger | undefined;
-  /** Passes beside the ledger. */
+  /** Passes that were sold, beside the ledger. */
   readonly passes: PassStore | undefined;
   /** The networks that are known by name, with their explorers. */
   readonly networks: NamedNetworks;

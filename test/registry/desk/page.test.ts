@@ -54,6 +54,7 @@ describe('the document', () => {
     expect(document.headers).toMatchObject({ 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' });
     for (const path of [
       ...['/desk/routes', '/desk/routes/0b6c', '/desk/try', '/desk/charges', '/desk/charges/chg_aA-_.~%20'],
+      ...['/desk/plans', '/desk/passes', '/desk/passes/pass_a-B'],
       ...['/desk/keys', '/desk/receivers', '/desk/audit', '/desk/api', '/desk/routes?q=a&status=paused'],
     ]) {
       const view = await get(path);

@@ -8,7 +8,8 @@ import { API } from '../../../src/registry/api.ts';
 import { viewCharge } from '../../../src/registry/charges/charge-view.ts';
 import { EXAMPLE_CHARGES, EXAMPLE_NETWORKS } from '../../../src/registry/charges/charge-examples.ts';
 import { describeApi } from '../../../src/registry/http/openapi-document.ts';
-import { claimOf, hash32 } from '../../cases/claims.ts';
+import { passIdOf, writePassInSale } from '../../../src/domain/selling/pass.ts';
+import { claimOf, hash32, proofOf } from '../../cases/claims.ts';
 import { DESK, linkCode, signIn } from '../desk/signed-in.ts';
 import {
   EVENTS,
@@ -503,6 +504,25 @@ describe('live responses are what the document says', () => {
     for (const path of ['overview', 'series', 'top-routes', 'plans'].map((name) => `/v1/billing/${name}`)) {
       await dashboard('GET', path, path);
       await dashboard('GET', path, `${path}?from=x`);
+    }
+    const [SOLD, PASS] = ['/v1/billing/passes', '/v1/billing/passes/{id}'];
+    const sale = {
+      planId: 'p',
+      termsId: 'ten',
+      kind: 'uses',
+      uses: 10,
+      validMs: 1e6,
+      scope: 'plan',
+      first: '1',
+    } as const;
+    const buying = claimOf(3, { pass: writePassInSale(sale), settle: 'before_response' });
+    await kit.ledger.claim(buying, { owner: 'one', leaseMs: 60_000, maxUnsettledPerPayer: 1, settleVia: 'first' });
+    const settled = { kind: 'settled', proof: proofOf(buying), leaseMs: 60_000 } as const;
+    await kit.ledger.advance(buying.id, settled, { owner: 'one' });
+    for (const query of ['', '?live=perhaps']) await dashboard('GET', SOLD, SOLD + query);
+    for (const id of [passIdOf(buying.id), 'pass_unknown']) {
+      await dashboard('GET', PASS, `${SOLD}/${id}`);
+      await dashboard('POST', `${PASS}/revoke`, `${SOLD}/${id}/revoke`);
     }
     const WHY = '/v1/billing/why/{id}';
     for (const id of [claim.id, 'nobody-knows']) await dashboard('GET', WHY, `/v1/billing/why/${id}`);

@@ -26,8 +26,7 @@ export function wayText(via: string): string {
 export function placeOf(kind: string, subject: string): string | undefined {
   if (kind.startsWith('route.')) return `/desk/routes/${encodeURIComponent(subject)}`;
   if (kind.startsWith('charge.')) return `/desk/charges/${encodeURIComponent(subject)}`;
-  // A pass has the id of the charge that sold it.
-  if (kind.startsWith('pass.')) return `/desk/charges/${encodeURIComponent(subject.replace(/^pass_/, 'chg_'))}`;
+  if (kind.startsWith('pass.')) return `/desk/passes/${encodeURIComponent(subject)}`;
   if (kind.startsWith('api_key.')) return '/desk/keys';
   return kind.startsWith('receiver.') ? '/desk/receivers' : undefined;
 }

@@ -12,7 +12,6 @@ export type ChargeChoice = {
   readonly from: string | null;
   readonly to: string | null;
 };
-export type FilterName = keyof ChargeChoice;
 
 const NO_CHOICE: ChargeChoice = {
   ...{ q: null, status: null, network: null, route_id: null },

@@ -1,9 +1,9 @@
 // The filters of the charges: states as words to press, days, and the ones that a link brought, each to be put away by itself.
 import { useDesk } from '../../desk-context.ts';
+import { Brought } from '../../parts/brought.tsx';
 import { Day } from '../../parts/day.tsx';
-import { Icon } from '../../parts/icon.tsx';
 import { STATES } from '../../wire/billing.ts';
-import { chosenStates, type ChargeChoice, type FilterName } from './charge-filter.ts';
+import { chosenStates, type ChargeChoice } from './charge-filter.ts';
 
 export function ChargeFilters({ filter }: { readonly filter: ChargeChoice }) {
   const { router } = useDesk();
@@ -43,22 +43,5 @@ export function ChargeFilters({ filter }: { readonly filter: ChargeChoice }) {
       <Brought name="network" word="Network" value={filter.network} />
       <Brought name="currency" word="Currency" value={filter.currency} />
     </div>
-  );
-}
-
-/** A filter that somebody chose elsewhere, such as the route whose charges these are. */
-function Brought({ name, word, value }: { name: FilterName; word: string; value: string | null }) {
-  const { router } = useDesk();
-  if (value === null) return null;
-  return (
-    <button
-      type="button"
-      class="pill brought"
-      aria-label={`Show all again, not only ${word.toLowerCase()} ${value}`}
-      onClick={() => router.setQuery({ [name]: null })}
-    >
-      {word} <code>{value.length > 20 ? `${value.slice(0, 12)}…` : value}</code>
-      <Icon name="close" size={14} />
-    </button>
   );
 }

@@ -10,6 +10,7 @@ import { Amount, ChargeState, Moment } from '../../parts/text.tsx';
 import { hrefOf } from '../../router/view-addresses.ts';
 import { useDesk } from '../../desk-context.ts';
 import type { ChargeRecord, HistoryEntry } from '../../wire/billing.ts';
+import { Refunds } from './refund-list.tsx';
 
 type ChargePanelProps = {
   readonly id: string;
@@ -53,6 +54,13 @@ export function ChargePanel({ id, changed, onClose }: ChargePanelProps) {
                 {({ data }) => <Timeline entries={data} />}
               </Loaded>
             </section>
+            <Refunds
+              charge={value}
+              onRecorded={(recorded) => {
+                charge.put(recorded);
+                void history.reload();
+              }}
+            />
             <Facts charge={value} />
             <details class="raw">
               <summary>As JSON</summary>
@@ -69,7 +77,7 @@ export function ChargePanel({ id, changed, onClose }: ChargePanelProps) {
 function Meaning({ charge }: { readonly charge: ChargeRecord }) {
   const text =
     charge.owed !== null
-      ? `The money was taken and nothing usable was given (${charge.owed}). Refund it outside, then note it with \`tollgate charges refunded\`.`
+      ? `The money was taken and nothing usable was given (${charge.owed}). Send it back, then record the transfer here or with \`tollgate charges refund\`.`
       : charge.status === 'settling'
         ? 'Whether the money moved is being found out. Nothing is charged twice meanwhile.'
         : charge.status === 'released'
@@ -132,6 +140,14 @@ function Facts({ charge }: { readonly charge: ChargeRecord }) {
           </code>
         </a>
       </dd>
+      {typeof charge.pass_id === 'string' && (
+        <>
+          <dt>Pass</dt>
+          <dd>
+            <a href={hrefOf('passes', charge.pass_id)}>what was sold with it</a>
+          </dd>
+        </>
+      )}
       {typeof reason === 'string' && (
         <>
           <dt>Reason</dt>

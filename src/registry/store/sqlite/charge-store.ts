@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import type { Change, UpdateResult } from '../../../domain/payment/ledger.ts';
+import type { AuditCause } from '../../../domain/audit.ts';
 import { LOCAL_RUN } from '../../../domain/payment/run-names.ts';
 import { changeToText } from '../../../domain/selling/draw-text.ts';
 import { type ChargesOptions, type ChargesStore, UPGRADING } from '../ports.ts';
@@ -115,7 +116,7 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
       revoked: (after, limit) => writer.call('revokedPasses', after, limit, now()),
       list: async (filter) => (await reading()).call('listPasses', filter, now()),
       get: async (id) => (await reading()).call('getPass', id),
-      revoke: (id, cause) => writer.call('revokePass', id, revocationValues(id, now(), cause), now()),
+      revoke: (id, cause) => writer.call('revokePass', ...revocationOf(id, cause, now())),
       outstanding: async () => (await reading()).call('outstandingPasses', now()),
       endLost: (limit) => writer.call('endLostDraws', limit, now()),
     },
@@ -156,6 +157,11 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
       await Promise.all([writer.close(), reader?.close()]);
     },
   };
+}
+
+/** Arguments that revoke a pass: one time stands in the pass and in the audit log. */
+function revocationOf(id: string, cause: AuditCause | undefined, at: number): Arguments<'revokePass'> {
+  return [id, revocationValues(id, at, cause), at];
 }
 
 /** A thread needs no secrets of the environment, and flags of this process may not be meant for it. */
