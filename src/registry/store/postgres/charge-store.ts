@@ -111,7 +111,9 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
     keptBodyBytes: options.answerLimitBytes ?? ANSWER_BYTES,
     find,
     insert: async (entry) => {
-      if (await livePasses.forbids(entry)) return TOO_MANY_PASSES;
+      const forbidden = livePasses.forbids(entry);
+      // Most claims buy no pass, and wait for nothing.
+      if (forbidden !== false && (await forbidden)) return TOO_MANY_PASSES;
       const insert = async (): Promise<ReturnType<typeof refusal>> =>
         refusal(await writers.call({ kind: 'insert', insert: toRowInsert(entry, now()) }));
       const refused = await timedClaim(links.observe, insert, (result) => result === undefined);
@@ -120,7 +122,8 @@ export function openPostgresCharges(links: Links, options: PostgresChargesOption
       );
     },
     update: async (change): Promise<UpdateResult> => {
-      if ('claim' in change.because && (await livePasses.forbids(change.because))) return TOO_MANY_PASSES;
+      const forbidden = 'claim' in change.because && livePasses.forbids(change.because);
+      if (forbidden !== false && (await forbidden)) return TOO_MANY_PASSES;
       const refused = await update(change);
       const { before, after } = change;
       return refused ?? { kind: 'written', charge: { charge: after, version: before.version + 1 } };

@@ -19,8 +19,8 @@ export const TOO_MANY_PASSES = { kind: 'too_many_passes' } as const;
 const COUNTED_MS = 10_000;
 
 type LivePassLimit = {
-  /** Whether a claim would buy one pass too many. */
-  readonly forbids: (of: { readonly claim: Pick<Claim, 'pass'> }) => Promise<boolean>;
+  /** Whether a claim would buy one pass too many; false at once for one that buys none. */
+  readonly forbids: (of: { readonly claim: Pick<Claim, 'pass'> }) => false | Promise<boolean>;
 };
 
 export function createLivePassLimit(deps: LivePassLimitDeps): LivePassLimit {
@@ -31,7 +31,7 @@ export function createLivePassLimit(deps: LivePassLimitDeps): LivePassLimit {
       ELSE 0 END AS passes`;
   let known: { readonly at: number; readonly isReached: Promise<boolean> } | undefined;
   return {
-    forbids: async ({ claim }) => {
+    forbids: ({ claim }) => {
       if (claim.pass === null) return false;
       const at = now();
       if (known === undefined || Math.abs(at - known.at) > COUNTED_MS) {
