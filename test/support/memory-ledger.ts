@@ -24,7 +24,7 @@ import type { ChargesStore } from '../../src/registry/store/ports.ts';
 import { leavesToOwner } from '../../src/domain/payment/transition.ts';
 import { PASSES_OF_A_PAYER } from '../../src/domain/selling/pass-store.ts';
 import { createMemoryCounters } from './memory-counters.ts';
-import { createMemoryPasses, type MemoryPasses } from './memory-passes.ts';
+import { createMemoryPasses, type MemoryPasses, type PassRules } from './memory-passes.ts';
 import {
   createLedger,
   samePayment,
@@ -42,8 +42,8 @@ export type MemoryLedger = Ledger &
   Pick<MemoryCharges, 'all' | 'passes'> & { readonly store: MemoryCharges };
 
 /** `rules` decide; the simulation plants faults there. */
-export function createMemoryLedger(now: () => number, rules?: LedgerRules): MemoryLedger {
-  const store = createMemoryCharges(now);
+export function createMemoryLedger(now: () => number, rules?: LedgerRules, passRules?: PassRules): MemoryLedger {
+  const store = createMemoryCharges(now, passRules);
   return {
     ...store,
     ...ledgerOf(store, SPELLING),
@@ -53,7 +53,7 @@ export function createMemoryLedger(now: () => number, rules?: LedgerRules): Memo
   };
 }
 
-export function createMemoryCharges(now: () => number): MemoryCharges {
+export function createMemoryCharges(now: () => number, passRules?: PassRules): MemoryCharges {
   const charges = new Map<string, StoredCharge>();
   const values = (): Charge[] => [...charges.values()].map(({ charge }) => charge);
   const ofPayment = (payment: Charge['payment']): StoredCharge | undefined =>
@@ -74,7 +74,7 @@ export function createMemoryCharges(now: () => number): MemoryCharges {
       ({ payment, ...charge }) =>
         payment.network === network && payment.payer === payer && takesPlace({ payment, ...charge }, now()),
     ).length >= most;
-  const passes = createMemoryPasses(now);
+  const passes = createMemoryPasses(now, passRules);
   const isFullOfPasses = ({ id, pass, payment: { payer } }: Charge): boolean => {
     const plan = pass?.['plan'];
     if (plan === undefined) return false;

@@ -23,7 +23,12 @@ export type MemoryPasses = PassStore & {
   readonly draws: () => readonly PassDraw[];
 };
 
-export function createMemoryPasses(now: () => number, run = 'memory'): MemoryPasses {
+/** Rules that decide draws. */
+export type PassRules = { readonly changeDraws: typeof changeDraws; readonly endLost: typeof endLost };
+const PASS_RULES: PassRules = { changeDraws, endLost };
+
+/** `rules` decide; the simulation plants faults there. */
+export function createMemoryPasses(now: () => number, rules: PassRules = PASS_RULES, run = 'memory'): MemoryPasses {
   const passes: SoldPass[] = [];
   const books = new Map<string, PassBook>();
   const draws = new Map<string, PassDraw>();
@@ -67,7 +72,7 @@ export function createMemoryPasses(now: () => number, run = 'memory'): MemoryPas
         if (draw.state === 'reserved' && draw.owner.startsWith(`${gone}/`) && draw.leaseUntil > now())
           draws.set(draw.id, { ...draw, leaseUntil: now() });
     },
-    change: async (change) => changeDraws(rows, change, now()),
+    change: async (change) => rules.changeDraws(rows, change, now()),
     renew: async (owner, ids, leaseMs) =>
       ids.filter((id) => {
         const draw = draws.get(id);
@@ -114,7 +119,7 @@ export function createMemoryPasses(now: () => number, run = 'memory'): MemoryPas
     },
     endLost: async (limit) => {
       const found = lost(now()).slice(0, limit);
-      for (const draw of found) endLost(rows, draw, now());
+      for (const draw of found) rules.endLost(rows, draw, now());
       return found.length === limit;
     },
   };

@@ -1,9 +1,12 @@
 // `npm run simulate -- --schedules N --seed S`: any number of schedules, from a seed of choice. Of a failing one it
 // writes what happened, step by step, and how to run it again. `--bug NAME` plants a fault. `--insist N` instead: N seeds of
-// payers who insist on chains of every pace, and how long the last of each was not answered.
+// payers who insist on chains of every pace, and how long the last of each was not answered. `--draws`: schedules of passes.
 import { parseArgs } from 'node:util';
 import { BUGS } from './bugs.ts';
 import { latest, runInsisting } from './insist.ts';
+import { DRAW_BUGS } from './draws/draw-bugs.ts';
+import { runDraws } from './draws/draw-schedule.ts';
+import { runSchedule } from './schedule.ts';
 import { explain, findViolation } from './search.ts';
 
 const { values } = parseArgs({
@@ -11,30 +14,35 @@ const { values } = parseArgs({
     schedules: { type: 'string', default: '10000' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     bug: { type: 'string' },
+    draws: { type: 'boolean', default: false },
     insist: { type: 'string', default: '0' },
   },
 });
 const insisting = Number(values.insist);
 const [schedules, seed] = [Number(values.schedules), Number(values.seed)];
+const bugs = values.draws ? DRAW_BUGS : BUGS;
 const bug = values.bug === undefined ? undefined : BUGS[values.bug];
+const drawBug = values.bug === undefined ? undefined : DRAW_BUGS[values.bug];
 if (
   !Number.isSafeInteger(schedules) ||
   !Number.isSafeInteger(seed) ||
   !Number.isSafeInteger(insisting) ||
-  (values.bug !== undefined && bug === undefined)
+  (values.bug !== undefined && bugs[values.bug] === undefined)
 ) {
   console.error(
-    `usage: npm run simulate -- [--schedules N] [--seed S] [--bug NAME | --insist N]\nbugs:\n  ${Object.keys(BUGS).join('\n  ')}`,
+    `usage: npm run simulate -- [--schedules N] [--seed S] [--draws] [--bug NAME | --insist N]\nbugs:\n  ${Object.keys(bugs).join('\n  ')}`,
   );
   process.exitCode = 2;
 } else if (insisting > 0) await insist(seed, insisting);
 else {
   const startedAt = performance.now();
-  const found = await findViolation(seed, schedules, bug);
+  const found = await findViolation(seed, schedules, (each, traced) =>
+    values.draws ? runDraws(each, drawBug, traced) : runSchedule(each, bug, traced),
+  );
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   if (found === undefined) console.log(`${schedules} schedules from seed ${seed}: all rules held (${seconds} s)`);
   else {
-    console.error(explain(found, values.bug));
+    console.error(explain(found, values.bug, values.draws ? '--draws' : ''));
     process.exitCode = 1;
   }
 }

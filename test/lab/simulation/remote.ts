@@ -19,7 +19,7 @@ export function reachStore(
   scheduler: Scheduler,
   durable: MemoryLedger,
   weather: Weather,
-  watch: Watch,
+  watch: Pick<Watch, 'written' | 'settledAt' | 'reported' | 'replayed'>,
   asker: Actor,
   touched: (key: PaymentKey) => void,
   where: 'own' | 'registry',

@@ -1,20 +1,25 @@
 // Runs schedules one after another until one breaks a rule, and tells about that one so that a person can follow it.
-import type { Bug } from './process.ts';
-import { runSchedule, type Run } from './schedule.ts';
+import type { Run } from './schedule.ts';
 
 export type Violation = Run & { readonly seed: number; readonly schedules: number };
 
 /** The first of `schedules` seeds from `first` on whose schedule breaks a rule, with its trace. */
-export async function findViolation(first: number, schedules: number, bug?: Bug): Promise<Violation | undefined> {
+export async function findViolation(
+  first: number,
+  schedules: number,
+  run: (seed: number, traced: boolean) => Promise<Run>,
+): Promise<Violation | undefined> {
   for (let seed = first; seed < first + schedules; seed++) {
-    const { violations } = await runSchedule(seed, bug);
-    if (violations.length > 0) return { ...(await runSchedule(seed, bug, true)), seed, schedules: seed - first + 1 };
+    const { violations } = await run(seed, false);
+    if (violations.length > 0) return { ...(await run(seed, true)), seed, schedules: seed - first + 1 };
   }
   return undefined;
 }
 
-export function explain({ seed, schedules, violations, trace }: Violation, bugName?: string): string {
-  const again = `npm run simulate -- --schedules 1 --seed ${seed}${bugName === undefined ? '' : ` --bug '${bugName}'`}`;
+/** `flags`: further ones of the command. */
+export function explain({ seed, schedules, violations, trace }: Violation, bugName?: string, flags = ''): string {
+  const planted = bugName === undefined ? '' : ` --bug '${bugName}'`;
+  const again = `npm run simulate -- --schedules 1 --seed ${seed}${planted}${flags === '' ? '' : ` ${flags}`}`;
   return [
     ...trace,
     '',
