@@ -108,7 +108,7 @@ import { auditList, auditQuery } from './audit/audit-schemas.ts';
 import { listPlans } from './plans/plan-endpoint.ts';
 import { planList, plansQuery } from './plans/plan-schemas.ts';
 import { getPass, listPasses, revokePass } from './passes/pass-endpoints.ts';
-import { passesQuery, passList, passView, soldPassParams } from './passes/pass-schemas.ts';
+import { passesQuery, passList, passView } from './passes/pass-schemas.ts';
 import { showOverview } from './totals/overview.ts';
 import { showSeries } from './totals/series.ts';
 import { takeTotals } from './totals/take-totals.ts';
@@ -519,7 +519,7 @@ export const API: readonly Endpoint<Services>[] = [
     id: 'getPass',
     summary: 'One pass, with what is left of it',
     auth: DASHBOARD,
-    params: soldPassParams,
+    params: passParams,
     query: nothing,
     ...withoutBody,
     responses: { 200: { description: 'The pass', schema: passView } },
@@ -532,7 +532,7 @@ export const API: readonly Endpoint<Services>[] = [
     id: 'revokePass',
     summary: 'End a pass before its time',
     auth: DASHBOARD,
-    params: soldPassParams,
+    params: passParams,
     query: nothing,
     ...withoutBody,
     responses: { 200: { description: 'The pass, revoked now or before', schema: passView } },

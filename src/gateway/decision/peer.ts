@@ -2,6 +2,7 @@
 // believed before this was looked at.
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { headerValues } from '../caller.ts';
 
 export type PeerRules = {
   readonly trusts: (address: string | undefined) => boolean;
@@ -16,7 +17,7 @@ export function createPeerCheck({ trusts, secret, secretHeader }: PeerRules): (r
   return (req) => {
     if (!trusts(req.socket.remoteAddress)) return false;
     if (isSecret === undefined) return true;
-    const given = valuesOf(req.rawHeaders, secretHeader);
+    const given = headerValues(req.rawHeaders, secretHeader);
     return given.length === 1 && isSecret(given[0] ?? '');
   };
 }
@@ -36,13 +37,4 @@ function createSecretCheck(secret: string): (given: string) => boolean {
     room.write(given, 'latin1');
     return timingSafeEqual(room, wanted);
   };
-}
-
-function valuesOf(raw: readonly string[], wanted: string): string[] {
-  const values: string[] = [];
-  for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i] ?? '';
-    if (name.length === wanted.length && name.toLowerCase() === wanted) values.push(raw[i + 1] ?? '');
-  }
-  return values;
 }

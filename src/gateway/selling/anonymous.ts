@@ -2,11 +2,11 @@
 // is bought.
 import { customerRequired } from '../../domain/decide.ts';
 import { headerValues } from '../caller.ts';
-import { NEXT, type WayToPass } from './way-to-pass.ts';
+import { NEXT, refuse, type WayToPass } from './way-to-pass.ts';
 
 export function refuseAnonymous(customerHeader: string): WayToPass {
   return ({ sale: { route }, request }) =>
     route.allowAnonymous || headerValues(request.req.rawHeaders, customerHeader).length > 0
       ? NEXT
-      : { kind: 'judged', verdict: { kind: 'refuse', problem: customerRequired(), route } };
+      : refuse(route, customerRequired());
 }

@@ -1,8 +1,10 @@
 // The ways in which a request of a route with a plan may pass: a dry run, somebody who need not pay, what was paid for
 // before, a payment, a free request; last comes the 402. They stand in this order in selling.ts. The first that holds
-// decides, and what comes after it is neither read nor counted. Types only.
+// decides, and what comes after it is neither read nor counted.
 import type { IncomingMessage } from 'node:http';
 import type { Credential, DemandReason, PaywallVerdict, Permit, PlannedSale } from '../../domain/decide.ts';
+import type { Problem } from '../../domain/problem.ts';
+import type { Route } from '../../domain/routing/route.ts';
 import type { GrantedOutcome, RequestFacts, ResponseOutcome } from '../outcome.ts';
 import type { PricedSale } from './pricing/priced-sale.ts';
 
@@ -16,6 +18,11 @@ export type Ruling =
   | { readonly kind: 'answered'; readonly outcome: ResponseOutcome }
   | JudgedRuling;
 export type JudgedRuling = { readonly kind: 'judged'; readonly verdict: PaywallVerdict };
+
+/** Refuses a request of a route with a plan. */
+export function refuse(route: Route, refusal: Problem): JudgedRuling {
+  return { kind: 'judged', verdict: { kind: 'refuse', problem: refusal, route } };
+}
 
 /** The way does not let the request pass. `because`: what a 402 says if no other one does. */
 export type NotPassed = { readonly kind: 'next'; readonly because?: DemandReason };

@@ -2,8 +2,7 @@
 // Expected outcomes are 200 with a `kind`; if the store does not answer it is 503, and nobody knows. A change that is sent again
 // with its use and its owner is the same change.
 import { z } from 'zod';
-import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
-import { problem } from '../../domain/problem.ts';
+import { LedgerUnavailable, type Ledger } from '../../domain/payment/ledger.ts';
 import { MOST_REVOKED, type PassStore } from '../../domain/selling/pass-store.ts';
 import {
   drawFromWire,
@@ -17,10 +16,9 @@ import {
   revokedToWire,
 } from '../../domain/selling/pass-wire.ts';
 import { documented } from '../http/schemas.ts';
-import { fail, jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
+import { jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
-
-const RETRY_SECONDS = 2;
+import { withLedger } from './ledger-endpoints.ts';
 
 export const passParams = z.object({ id: passId });
 export const passesOfPayerQuery = z.object({ payer: z.string('must be a payer').min(1).max(64) });
@@ -73,16 +71,14 @@ export function listRevocations(
   );
 }
 
-/** Runs `use` with the passes; 503 if there are none here, or their store cannot say. */
-async function withPasses(
-  { passes }: Services,
-  use: (passes: PassStore) => Promise<EndpointOutcome>,
+/** Runs `use` with the passes and the ledger that they belong to; 503 if there are none here, or their store cannot say. */
+export function withPasses(
+  services: Services,
+  use: (passes: PassStore, ledger: Pick<Ledger, 'spelling' | 'now'>) => Promise<EndpointOutcome>,
 ): Promise<EndpointOutcome> {
-  try {
-    if (passes !== undefined) return await use(passes);
-  } catch (error) {
-    if (!(error instanceof LedgerUnavailable)) throw error;
-  }
-  const detail = 'The ledger of this registry does not answer; try again later.';
-  return fail(problem('ledger_unavailable', detail, { retryAfter: RETRY_SECONDS }));
+  return withLedger(services, (ledger) => {
+    const { passes } = services;
+    if (passes === undefined) throw new LedgerUnavailable('This registry keeps no passes.');
+    return use(passes, ledger);
+  });
 }

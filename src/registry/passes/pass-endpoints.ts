@@ -1,17 +1,14 @@
 // Endpoints about passes: those that were sold, what is left of them, and the end of one before its time. Revoking gives no
 // money back; a refund of a pass's whole price revokes it by itself.
 import type { z } from 'zod';
-import type { Ledger } from '../../domain/payment/ledger.ts';
-import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
 import { problem } from '../../domain/problem.ts';
-import type { PassStore } from '../../domain/selling/pass-store.ts';
 import { causeOf } from '../auth/author.ts';
 import { describePrincipal } from '../auth/credentials.ts';
-import { withLedger } from '../charges/ledger-endpoints.ts';
+import { withPasses, type passParams } from '../charges/draw-endpoints.ts';
 import { fail, jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import { writeCursor } from '../http/schemas.ts';
 import type { Services } from '../http/services.ts';
-import type { passList, soldPassParams, passesQuery } from './pass-schemas.ts';
+import type { passList, passesQuery } from './pass-schemas.ts';
 import { viewPass } from './pass-view.ts';
 
 export function listPasses(
@@ -33,7 +30,7 @@ export function listPasses(
 }
 
 export function getPass(
-  { params }: EndpointCall<z.output<typeof soldPassParams>>,
+  { params }: EndpointCall<z.output<typeof passParams>>,
   services: Services,
 ): Promise<EndpointOutcome> {
   return withPasses(services, async (passes, { now }) => {
@@ -43,7 +40,7 @@ export function getPass(
 }
 
 export function revokePass(
-  call: EndpointCall<z.output<typeof soldPassParams>>,
+  call: EndpointCall<z.output<typeof passParams>>,
   services: Services,
 ): Promise<EndpointOutcome> {
   const { networks, log } = services;
@@ -62,15 +59,3 @@ export function revokePass(
 }
 
 const UNKNOWN = problem('not_found', 'There is no pass with this id.');
-
-/** Runs `use` with the passes; 503 if this registry keeps none, or they cannot be asked. */
-function withPasses(
-  services: Services,
-  use: (passes: PassStore, ledger: Pick<Ledger, 'spelling' | 'now'>) => Promise<EndpointOutcome>,
-): Promise<EndpointOutcome> {
-  return withLedger(services, (ledger) => {
-    const { passes } = services;
-    if (passes === undefined) throw new LedgerUnavailable('This registry keeps no passes.');
-    return use(passes, ledger);
-  });
-}

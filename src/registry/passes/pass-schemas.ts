@@ -1,6 +1,6 @@
 // Schemas of the endpoints about passes: what was sold, under which terms, and what is left of it.
 import { z } from 'zod';
-import { PASS_ID, PASS_KINDS, PASS_SCOPES } from '../../domain/selling/pass.ts';
+import { PASS_KINDS, PASS_SCOPES } from '../../domain/selling/pass.ts';
 import { documented, listQuery } from '../http/schemas.ts';
 
 /** A pass is live as long as it can be used. */
@@ -23,8 +23,6 @@ export const passesQuery = z.object({
     .transform((text) => text === 'true')
     .optional(),
 });
-
-export const soldPassParams = z.object({ id: z.string().regex(PASS_ID, 'a pass id') });
 
 const time = z.iso.datetime();
 /** Part of what a pass holds: uses, or money of its currency. Null: it holds seconds. */

@@ -9,7 +9,7 @@ import { grantAccess } from '../grant.ts';
 import { givingBack } from '../giving-back.ts';
 import type { RequestCounter } from '../request-counter.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
-import { NEXT, type AskedSale, type NotPassed, type Ruling, type WayToPass } from '../way-to-pass.ts';
+import { NEXT, refuse, type AskedSale, type NotPassed, type Ruling, type WayToPass } from '../way-to-pass.ts';
 import type { Recognise, Recognition } from './recognition.ts';
 
 export type CustomersDeps = {
@@ -102,6 +102,5 @@ function named(name: string): { readonly customerId: string; readonly headers: r
 
 function unavailable({ sale }: AskedSale): Ruling {
   const detail = 'Whether you need to pay cannot be told right now; nothing was charged. Send the same request again.';
-  const refusal = problem('customers_unavailable', detail, { retryAfter: RETRY_SECONDS });
-  return { kind: 'judged', verdict: { kind: 'refuse', problem: refusal, route: sale.route } };
+  return refuse(sale.route, problem('customers_unavailable', detail, { retryAfter: RETRY_SECONDS }));
 }

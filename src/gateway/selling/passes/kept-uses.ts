@@ -7,7 +7,6 @@ import type { DrawKey } from '../../../domain/selling/pass-book.ts';
 import { chargeIdOfPass } from '../../../domain/selling/pass.ts';
 import type { ResponseOutcome } from '../../outcome.ts';
 import { KeptResponse, type Replays, type ResponseMemory } from '../../pay/kept-responses.ts';
-import { readKey } from './idempotency-key.ts';
 import type { CollectedUse, PassUse } from './presented-pass.ts';
 
 /** A use that can be asked for again: the request with its key, under the route and the plan of its answer. */
@@ -49,11 +48,9 @@ export function createKeptUses({ memory, replays, keepBytes }: KeptUsesDeps): Ke
   };
 }
 
-/** The name of a use of a pass; undefined: it carries no key that can be read, or its answer is never seen here. */
-export function nameUse(passId: string, { plan, route, request, rawHeaders }: PassUse): UseName | undefined {
-  const key = readKey(rawHeaders, request);
-  if (key === null || 'code' in key || request.asker !== undefined) return undefined;
-  return { passId, planId: plan.id, routeId: route.id, key };
+/** The name of a use of a pass under its key; undefined: its answer is never seen here. */
+export function nameUse(passId: string, { plan, route, request }: PassUse, key: DrawKey): UseName | undefined {
+  return request.asker === undefined ? { passId, planId: plan.id, routeId: route.id, key } : undefined;
 }
 
 /** What such a request shows, in place of a payment: its pass and its key. */

@@ -14,11 +14,11 @@ import type { GrantedVerdict, ResponseVerdict, SeenResponseHead } from '../../ou
 import { LEASE_MS, type Leases } from '../../pay/lease.ts';
 import { grantAccess } from '../grant.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
-import type { NotPassed, Ruling } from '../way-to-pass.ts';
+import { refuse, type NotPassed, type Ruling } from '../way-to-pass.ts';
 import { limitOf, type MeteredUse, type MeterRequests, type PriceLimit } from '../metering.ts';
 import { createDraw, sayUntilHeard, whyUnused } from './draw.ts';
 import { readKey } from './idempotency-key.ts';
-import { nameUse, type KeptUses } from './kept-uses.ts';
+import { nameUse, type KeptUses, type UseName } from './kept-uses.ts';
 import { handOver } from './pass-headers.ts';
 import { conflict, inUse, ledgerAway } from './pass-problems.ts';
 import type { AnswerInstead, PassBooks, PassUse, PresentedPass } from './presented-pass.ts';
@@ -66,18 +66,19 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
       };
     },
     collect: (passId, use) => {
-      const name = nameUse(passId, use);
+      const key = readKey(use.rawHeaders, use.request);
+      const name = key === null || 'code' in key ? undefined : nameUse(passId, use, key);
       return name && keptUses.collect(name);
     },
     drawFrom: async (pass, use, answer) => {
       const { route, plan, request } = use;
       const key = readKey(use.rawHeaders, request);
-      if (key !== null && 'code' in key) return refuse(use, key);
-      const name = nameUse(pass.passId, use);
+      if (key !== null && 'code' in key) return refuse(use.route, key);
+      const name = key === null ? undefined : nameUse(pass.passId, use, key);
       const given = name && !revocations.has(pass.passId) ? keptUses.find(name) : undefined;
       if (given !== undefined) return { kind: 'answered', outcome: given };
       const offer = await use.offer();
-      if ('code' in offer && pass.kind === 'credit') return refuse(use, offer);
+      if ('code' in offer && pass.kind === 'credit') return refuse(use.route, offer);
       const price = 'code' in offer ? route.amount : formatPrice(offer.price);
       const wanted: Reservation = {
         ...{ kind: 'reserve', passId: pass.passId, useId: `use_${deps.newId()}`, owner: leases.newOwner(), key },
@@ -88,7 +89,7 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
       try {
         const result = await ledger.change(wanted);
         return 'useId' in result
-          ? grant(deps, { pass, use, answer, offer, wanted, since }, result)
+          ? grant(deps, { pass, use, name, answer, offer, wanted, since }, result)
           : notDrawn(use, result.kind);
       } catch (error) {
         if (!(error instanceof LedgerUnavailable)) throw error;
@@ -98,7 +99,7 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
         const keySha256 = key?.sha256;
         const giveBack = { passId, useId, owner, kind: 'give_back', because: 'unasked', keySha256 } as const;
         sayUntilHeard(deps, giveBack, { lease: leases.keep(useId, since) });
-        return refuse(use, ledgerAway());
+        return refuse(use.route, ledgerAway());
       }
     },
   };
@@ -110,6 +111,8 @@ type Keeping = Pick<Extract<ResponseVerdict, { kind: 'stream' }>, 'keep'>;
 type Asked = {
   readonly pass: PresentedPass;
   readonly use: PassUse;
+  /** Under which its answer is kept; undefined: it is not. */
+  readonly name: UseName | undefined;
   readonly answer: AnswerInstead;
   readonly offer: Offer | Problem;
   readonly wanted: Reservation;
@@ -117,7 +120,7 @@ type Asked = {
 };
 
 function grant(deps: PassBooksDeps, asked: Asked, reserved: Drawn): Ruling {
-  const { pass, use, answer, offer, wanted, since } = asked;
+  const { pass, use, name, answer, offer, wanted, since } = asked;
   const { route, plan, request } = use;
   const { passId, owner, amount } = wanted;
   const { useId } = reserved;
@@ -125,7 +128,6 @@ function grant(deps: PassBooksDeps, asked: Asked, reserved: Drawn): Ruling {
   const draw = createDraw({ passId, useId, owner }, deps.leases.keep(useId, since), deps);
   const metered = isDrawn ? undefined : meterUse(deps, asked);
   const told = (left: bigint): readonly string[] => handOver(pass.token, leftText(pass, left, route.currency));
-  const name = nameUse(passId, use);
   const collected = name && deps.keptUses.collect(name);
   const keep: Keeping = collected === undefined ? {} : { keep: collected.keep };
   const instead = (refusal: Problem): GrantedVerdict => ({
@@ -225,15 +227,11 @@ function notDrawn(use: PassUse, because: Exclude<DrawResult, Drawn>['kind']): Ru
     case 'scope':
       return { kind: 'next', because: `pass_${because}` };
     case 'conflict':
-      return refuse(use, conflict());
+      return refuse(use.route, conflict());
     case 'in_use':
     case 'lost':
-      return refuse(use, inUse());
+      return refuse(use.route, inUse());
     default:
       return because satisfies never;
   }
-}
-
-function refuse({ route }: PassUse, refusal: Problem): Ruling {
-  return { kind: 'judged', verdict: { kind: 'refuse', problem: refusal, route } };
 }

@@ -4,7 +4,7 @@
 import { LRUCache } from 'lru-cache';
 import type { PassRefusal } from '../../../domain/decide.ts';
 import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
-import { problem, type Problem } from '../../../domain/problem.ts';
+import { problem } from '../../../domain/problem.ts';
 import { comparePrices, formatPrice, parsePrice } from '../../../domain/payment/money.ts';
 import { chargeIdOfPass, coversRoute, type PassTerms, type SoldPass } from '../../../domain/selling/pass.ts';
 import { CREDIT_SCALE, creditUnits } from '../../../domain/selling/pass-book.ts';
@@ -15,7 +15,7 @@ import type { Clock } from '../../../host/clock.ts';
 import { grantAccess } from '../grant.ts';
 import type { MeterRequests } from '../metering.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
-import { NEXT, type AskedSale, type NotPassed, type Ruling, type WayToPass } from '../way-to-pass.ts';
+import { NEXT, refuse, type AskedSale, type NotPassed, type Ruling, type WayToPass } from '../way-to-pass.ts';
 import { whenKnown } from '../when-known.ts';
 import { handOver, passCookie, readShownPass, secondsLeft } from './pass-headers.ts';
 import { ledgerAway } from './pass-problems.ts';
@@ -84,10 +84,10 @@ export function createPasses(deps: PassesDeps): Passes {
     const { sale } = asked;
     if (signedIn === undefined || !sale.plan.wallet) return NEXT;
     const signed = await signedIn(value, asked);
-    if (signed.kind === 'malformed') return refuse(asked, problem('pass_malformed', signed.detail));
+    if (signed.kind === 'malformed') return refuse(sale.route, problem('pass_malformed', signed.detail));
     if (signed.kind === 'refused') return refused(signed.because);
     const all = await passesOf(books, signed.payer);
-    if (all === 'unavailable') return refuse(asked, ledgerAway());
+    if (all === 'unavailable') return refuse(sale.route, ledgerAway());
     const covering = all.filter(({ pass }) => coversRoute(pass, sale.plan.id, sale.route.id));
     const unrevoked = covering.filter(({ isRevoked }) => !isRevoked);
     const good = unrevoked.filter(({ isEmpty }) => !isEmpty);
@@ -102,7 +102,7 @@ export function createPasses(deps: PassesDeps): Passes {
     way: (asked) => {
       const { sale, request } = asked;
       const shown = readShownPass(request.req.rawHeaders, sale.plan.cookie);
-      if ('code' in shown) return refuse(asked, shown);
+      if ('code' in shown) return refuse(sale.route, shown);
       if (shown.token !== undefined) return useToken(shown.token, useOf(asked));
       return shown.signIn === undefined ? NEXT : bySignIn(shown.signIn, asked);
     },
@@ -197,10 +197,6 @@ type CreditPass = Extract<SoldPass, { readonly kind: 'credit' }>;
 
 function refused(because: PassRefusal): NotPassed {
   return { kind: 'next', because };
-}
-
-function refuse({ sale }: AskedSale, refusal: Problem): Ruling {
-  return { kind: 'judged', verdict: { kind: 'refuse', problem: refusal, route: sale.route } };
 }
 
 type PayerPasses = Awaited<ReturnType<PassBooks['ofPayer']>>;
