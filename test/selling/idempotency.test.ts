@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LedgerUnavailable } from '../../src/domain/payment/ledger.ts';
-import { makeUpPayment } from '../support/made-up-payment.ts';
+import { buyPass, leftOf, present, tokenOf, type Bought } from './bought-passes.ts';
 import { codeOf, startPlans, type Answer, type Ask, type PlanKit } from './kit.ts';
 
 const KEPT = 1000;
@@ -55,23 +55,11 @@ beforeAll(async () => {
 });
 afterAll(() => kit?.close());
 
-type Entry = Parameters<typeof makeUpPayment>[0] & { readonly extra: { readonly pass?: { readonly id: string } } };
-async function buy(pass: string, ask: Ask = {}, target = '/a'): Promise<{ credential: string; answer: Answer }> {
-  const { headers } = await kit.ask(target, ask);
-  const text = Buffer.from(String(headers['payment-required']), 'base64').toString();
-  const { accepts } = JSON.parse(text) as { accepts: readonly Entry[] };
-  const entry = accepts.find(({ extra }) => extra.pass?.id === pass);
-  if (entry === undefined) throw new Error(`${pass} is not offered`);
-  const credential = makeUpPayment(entry, kit.now());
-  const answer = await kit.ask(target, { ...ask, headers: { ...ask.headers, 'payment-signature': credential } });
-  return { credential, answer };
-}
-const tokenOf = ({ headers }: Answer): string => String(headers['tollgate-pass']);
-const leftOf = ({ headers }: Answer): unknown => headers['tollgate-pass-left'];
+const buy = (pass: string, ask?: Ask, target = '/a'): Promise<Bought> => buyPass(kit, target, pass, ask);
 const use = (target: string, token: string, key?: string, { headers, ...more }: Ask = {}): Promise<Answer> =>
-  kit.ask(target, {
+  present(kit, target, token, {
     ...more,
-    headers: { ...headers, 'tollgate-pass': token, ...(key === undefined ? {} : { 'idempotency-key': key }) },
+    headers: { ...headers, ...(key === undefined ? {} : { 'idempotency-key': key }) },
   });
 /** What a client may tell two answers apart by. */
 const shown = ({ status, headers, body }: Answer): unknown => {

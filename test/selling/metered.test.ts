@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { makeUpPayment } from '../support/made-up-payment.ts';
+import { leftOf, offersOf, present as presentPass, tokenOf, type Entry } from './bought-passes.ts';
 import { codeOf, seriesOf, startPlans, type Answer, type Ask, type PlanKit } from './kit.ts';
 
 const passes = 'passes: [{ id: top-up, amount: "0.90", credit: "0.90" }]';
@@ -72,12 +73,7 @@ beforeAll(async () => {
 afterAll(() => kit?.close());
 beforeEach(() => (held = []));
 
-type Entry = Parameters<typeof makeUpPayment>[0] & { readonly extra: { readonly pass?: { readonly id: string } } };
-async function offers(target: string, ask: Ask = {}): Promise<readonly Entry[]> {
-  const { headers } = await kit.ask(target, ask);
-  const text = Buffer.from(String(headers['payment-required']), 'base64').toString();
-  return (JSON.parse(text) as { accepts: readonly Entry[] }).accepts;
-}
+const offers = (target: string, ask?: Ask): Promise<readonly Entry[]> => offersOf(kit, target, ask);
 async function buy(target: string, ask: Ask = {}): Promise<Answer & { readonly credential: string }> {
   const [entry] = await offers(target, ask);
   if (entry === undefined) throw new Error('nothing is offered');
@@ -85,10 +81,7 @@ async function buy(target: string, ask: Ask = {}): Promise<Answer & { readonly c
   const answer = await kit.ask(target, { ...ask, headers: { ...ask.headers, 'payment-signature': credential } });
   return { ...answer, credential };
 }
-const tokenOf = ({ headers }: Answer): string => String(headers['tollgate-pass']);
-const leftOf = ({ headers }: Answer): unknown => headers['tollgate-pass-left'];
-const present = (target: string, token: string, more: Ask = {}): Promise<Answer> =>
-  kit.ask(target, { ...more, headers: { ...more.headers, 'tollgate-pass': token } });
+const present = (target: string, token: string, more?: Ask): Promise<Answer> => presentPass(kit, target, token, more);
 /** What is left by the word of a response that is not charged. */
 const left = async (plan: string, token: string): Promise<unknown> =>
   leftOf(await present(`/${plan}?status=404`, token));

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPassTokens } from '../../src/domain/selling/pass-token.ts';
 import { makeUpPayment } from '../support/made-up-payment.ts';
+import { buyPass, leftOf, offerOf, present, tokenOf } from './bought-passes.ts';
 import { startPlans, type Answer, type PlanKit } from './kit.ts';
 
 const [FIRST, SECOND] = ['first-secret-of-the-passes-of-32-bytes', 'second-secret-of-the-passes-32-bytes'];
@@ -40,25 +41,13 @@ beforeAll(async () => {
 });
 afterAll(() => kit?.close());
 
-type Entry = Parameters<typeof makeUpPayment>[0] & { readonly extra: { readonly pass?: { readonly id: string } } };
-async function entryOf(pass: string | undefined, target: string): Promise<Entry> {
-  const { headers } = await kit.ask(target);
-  const { accepts } = JSON.parse(Buffer.from(String(headers['payment-required']), 'base64').toString()) as {
-    accepts: readonly Entry[];
-  };
-  const entry = accepts.find(({ extra }) => extra.pass?.id === pass);
-  if (entry === undefined) throw new Error(`${pass} is not offered`);
-  return entry;
-}
 async function buy(pass: string, target = '/a'): Promise<string> {
-  const entry = await entryOf(pass, target);
-  const answer = await kit.ask(target, { headers: { 'payment-signature': makeUpPayment(entry, kit.now()) } });
+  const { answer } = await buyPass(kit, target, pass);
   if (answer.status !== 200) throw new Error(`${pass} was not sold: ${answer.status}`);
-  return String(answer.headers['tollgate-pass']);
+  return tokenOf(answer);
 }
-const use = (token: string, target = '/a'): Promise<Answer> => kit.ask(target, { headers: { 'tollgate-pass': token } });
+const use = (token: string, target = '/a'): Promise<Answer> => present(kit, target, token);
 const reasonOf = ({ status, headers }: Answer): unknown => [status, headers['tollgate-reason']];
-const leftOf = ({ headers }: Answer): unknown => headers['tollgate-pass-left'];
 
 describe('the end of a pass', () => {
   test('behaviour: a pass by seconds lives for all of them, and ends with the second in which they are over', async () => {
@@ -192,7 +181,7 @@ describe('the place of a pass among the ways to pass', () => {
     const token = await buy('two', '/ordered');
     const known = await ask({ ...partner, 'tollgate-pass': token });
     expect([known.status, access(), leftOf(known)]).toEqual([200, 'customer', undefined]);
-    const payment = makeUpPayment(await entryOf(undefined, '/ordered'), kit.now());
+    const payment = makeUpPayment(await offerOf(kit, '/ordered', undefined), kit.now());
     const calls = kit.facilitated.length;
     const both = await ask({ 'tollgate-pass': token, 'payment-signature': payment });
     expect([both.status, access(), leftOf(both), kit.facilitated.length]).toEqual([200, 'pass', '0', calls]);
@@ -211,14 +200,14 @@ describe('the place of a pass among the ways to pass', () => {
       expect.stringMatching(/^0; /),
     ]);
     expect(reasonOf(await freely(wrong))).toEqual([402, 'pass_unknown']);
-    const payment = makeUpPayment(await entryOf(undefined, '/freely'), kit.now());
+    const payment = makeUpPayment(await offerOf(kit, '/freely', undefined), kit.now());
     const paid = await freely({ ...wrong, 'payment-signature': payment });
     expect([paid.status, access()]).toEqual([200, 'paid']);
   });
 
   test('behaviour: an entry of a pass says what it gives, where it is good and for how long', async () => {
     const said = await Promise.all(
-      ['hour', 'two', 'money'].map(async (id) => (await entryOf(id, '/ordered')).extra.pass),
+      ['hour', 'two', 'money'].map(async (id) => (await offerOf(kit, '/ordered', id)).extra.pass),
     );
     expect(said).toEqual([
       { id: 'hour', seconds: 3600, scope: 'plan', valid: 3600 },
@@ -230,7 +219,7 @@ describe('the place of a pass among the ways to pass', () => {
   test('refuses: a fifth pass of a plan to one payer at a time, at no charge; one that is over makes room', async () => {
     const payer = `0x${randomBytes(20).toString('hex')}`;
     const pay = async (pass: string): Promise<Answer> =>
-      ask({ 'payment-signature': makeUpPayment(await entryOf(pass, '/ordered'), kit.now(), payer) });
+      ask({ 'payment-signature': makeUpPayment(await offerOf(kit, '/ordered', pass), kit.now(), payer) });
     for (const pass of ['hour', 'two', 'money', 'hour']) expect((await pay(pass)).status).toBe(200);
     const settled = (): number => kit.facilitated.filter((call) => call === 'settle').length;
     const before = settled();
@@ -240,7 +229,7 @@ describe('the place of a pass among the ways to pass', () => {
       before,
     ]);
     // A single request is no pass.
-    const single = makeUpPayment(await entryOf(undefined, '/ordered'), kit.now(), payer);
+    const single = makeUpPayment(await offerOf(kit, '/ordered', undefined), kit.now(), payer);
     expect((await ask({ 'payment-signature': single })).status).toBe(200);
     kit.pass(3_600_000);
     expect((await pay('two')).status).toBe(200);

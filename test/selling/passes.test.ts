@@ -11,6 +11,7 @@ import type { WhyReport } from '../../src/registry/charges/charge-schemas.ts';
 import { createPassTokens } from '../../src/domain/selling/pass-token.ts';
 import { writeBase58 } from '../../src/gateway/rails/svm/addresses.ts';
 import { makeUpPayment } from '../support/made-up-payment.ts';
+import { buyPass, present as presentPass, tokenOf, type Bought } from './bought-passes.ts';
 import { codeOf, seriesOf, startPlans, type Answer, type Ask, type PlanKit } from './kit.ts';
 
 type Entry = {
@@ -66,15 +67,8 @@ const entryOf = ({ accepts }: Required402, pass: string | undefined): Entry => {
   if (found === undefined) throw new Error(`${pass} is not offered`);
   return found;
 };
-/** Buys a pass; what was presented, and what came back. */
-async function buy(target: string, pass: string, ask: Ask = {}): Promise<{ credential: string; answer: Answer }> {
-  const credential = makeUpPayment(entryOf(await offered(target, ask), pass), kit.now());
-  const answer = await kit.ask(target, { ...ask, headers: { ...ask.headers, 'payment-signature': credential } });
-  return { credential, answer };
-}
-const tokenOf = ({ headers }: Answer): string => String(headers['tollgate-pass']);
-const present = (target: string, token: string, more: Ask = {}): Promise<Answer> =>
-  kit.ask(target, { ...more, headers: { ...more.headers, 'tollgate-pass': token } });
+const buy = (target: string, pass: string, ask?: Ask): Promise<Bought> => buyPass(kit, target, pass, ask);
+const present = (target: string, token: string, more?: Ask): Promise<Answer> => presentPass(kit, target, token, more);
 const reasonOf = ({ headers }: Answer): unknown => headers['tollgate-reason'];
 
 describe('what a 402 offers', () => {

@@ -2,7 +2,7 @@
 // charged for.
 import type { RequestListener } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeUpPayment } from '../support/made-up-payment.ts';
+import { buyPass, leftOf, present as presentPass, tokenOf, type Bought } from './bought-passes.ts';
 import { codeOf, seriesOf, startPlans, type Answer, type Ask, type PlanKit } from './kit.ts';
 
 const PLANS = [
@@ -39,22 +39,9 @@ beforeAll(async () => {
 });
 afterAll(() => kit?.close());
 
-type Entry = Parameters<typeof makeUpPayment>[0] & { readonly extra: { readonly pass?: { readonly id: string } } };
-async function buy(target: string, pass: string, ask: Ask = {}): Promise<{ credential: string; answer: Answer }> {
-  const { headers } = await kit.ask(target, ask);
-  const text = Buffer.from(String(headers['payment-required']), 'base64').toString();
-  const { accepts } = JSON.parse(text) as { accepts: readonly Entry[] };
-  const entry = accepts.find(({ extra }) => extra.pass?.id === pass);
-  if (entry === undefined) throw new Error(`${pass} is not offered`);
-  const credential = makeUpPayment(entry, kit.now());
-  const answer = await kit.ask(target, { ...ask, headers: { ...ask.headers, 'payment-signature': credential } });
-  return { credential, answer };
-}
-const tokenOf = ({ headers }: Answer): string => String(headers['tollgate-pass']);
-const leftOf = ({ headers }: Answer): unknown => headers['tollgate-pass-left'];
+const buy = (target: string, pass: string, ask?: Ask): Promise<Bought> => buyPass(kit, target, pass, ask);
 const reasonOf = ({ headers }: Answer): unknown => headers['tollgate-reason'];
-const present = (target: string, token: string, more: Ask = {}): Promise<Answer> =>
-  kit.ask(target, { ...more, headers: { ...more.headers, 'tollgate-pass': token } });
+const present = (target: string, token: string, more?: Ask): Promise<Answer> => presentPass(kit, target, token, more);
 
 test('behaviour: a pass by uses counts the request that bought it, then each one that would have been charged, and ends', async () => {
   const { answer } = await buy('/a', 'three');

@@ -10,6 +10,12 @@ type PagesProps = {
   readonly what: string;
 };
 
+/** The cursors that led to a page, from the state of its entry in the history. */
+export function readCursors(state: unknown): readonly string[] {
+  if (typeof state !== 'object' || state === null || !('cursors' in state) || !Array.isArray(state.cursors)) return [];
+  return state.cursors.filter((each) => typeof each === 'string');
+}
+
 export function Pages({ cursors, next, shown, what }: PagesProps) {
   const { router } = useDesk();
   if (cursors.length === 0 && next === null)

@@ -6,13 +6,12 @@ import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { Day } from '../../parts/day.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
-import { Pages } from '../../parts/pages.tsx';
+import { Pages, readCursors } from '../../parts/pages.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
 import { Moment } from '../../parts/text.tsx';
 import type { AuditLine } from '../../wire/house.ts';
 import type { PageOf } from '../../wire/billing.ts';
 import { wordOf } from '../routes/conflict.tsx';
-import { readCursors } from '../routes/routes.tsx';
 import { AuditFilters } from './audit-filters.tsx';
 import { placeOf, wayText } from './audit-words.ts';
 

@@ -1,19 +1,18 @@
 // The charges: one search that knows ids by their form, filters, rows that move while somebody looks, a sheet for one of them, and
 // all of them as a file.
-import { useRef } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
 import { useDesk } from '../../desk-context.ts';
 import { useResource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
-import { Pages } from '../../parts/pages.tsx';
+import { Pages, readCursors } from '../../parts/pages.tsx';
+import { SearchForm } from '../../parts/search-form.tsx';
 import { Empty, Loaded, problemText, Skeleton } from '../../parts/states.tsx';
 import { Amount, ChargeState, Method, Moment } from '../../parts/text.tsx';
 import { shortened } from '../../format/shortened.ts';
 import { hrefOf } from '../../router/view-addresses.ts';
 import type { ChargeRecord, PageOf } from '../../wire/billing.ts';
-import { readCursors } from '../routes/routes.tsx';
 import { ChargeFilters } from './charge-filters.tsx';
 import { csvFault, csvPath, isFiltered, questionOf, readChargeFilter, type ChargeChoice } from './charge-filter.ts';
 import { ChargePanel } from './charge-panel.tsx';
@@ -103,45 +102,16 @@ function rowsOf(
 
 function SearchBox({ q }: { readonly q: string }) {
   const { router } = useDesk();
-  const field = useRef<HTMLInputElement>(null);
+  const search = (text: string): void => router.setQuery({ q: text });
   return (
-    <form
-      class="toolbar"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        router.setQuery({ q: field.current?.value.trim() ?? null });
-      }}
-    >
-      <div class="search">
-        <Icon name="search" />
-        <input
-          ref={field}
-          key={q}
-          type="search"
-          data-search
-          aria-label="Search charges"
-          placeholder="Charge id, request id, payer or transaction"
-          spellcheck={false}
-          autoComplete="off"
-          defaultValue={q}
-          onInput={(event) => {
-            const text = event.currentTarget.value.trim();
-            if (text === '' && q !== '') router.setQuery({ q: null });
-          }}
-          onPaste={(event) => {
-            const text = event.clipboardData?.getData('text').trim() ?? '';
-            if (text === '') return;
-            event.preventDefault();
-            router.setQuery({ q: text });
-          }}
-        />
-        <kbd aria-hidden="true">/</kbd>
-      </div>
-      <button type="submit" class="button">
-        Search
-      </button>
-    </form>
+    <SearchForm
+      value={q}
+      label="Search charges"
+      placeholder="Charge id, request id, payer or transaction"
+      onSearch={search}
+      onEmptied={() => router.setQuery({ q: null })}
+      onPasted={search}
+    />
   );
 }
 

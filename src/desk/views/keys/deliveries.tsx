@@ -8,13 +8,12 @@ import { withQuery } from '../../net/query.ts';
 import { useResource } from '../../net/resource.ts';
 import { Choice } from '../../parts/choice.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { Pages } from '../../parts/pages.tsx';
+import { Pages, readCursors } from '../../parts/pages.tsx';
 import { Empty, Loaded, problemText, Skeleton } from '../../parts/states.tsx';
 import { Moment, State, type Tone } from '../../parts/text.tsx';
 import { hrefOf } from '../../router/view-addresses.ts';
 import type { PageOf } from '../../wire/billing.ts';
 import type { ShownAttempt, ShownDelivery } from '../../wire/house.ts';
-import { readCursors } from '../routes/routes.tsx';
 
 const PAGE = 20;
 const EVERY_MS = 15_000;

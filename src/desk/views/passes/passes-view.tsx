@@ -1,19 +1,17 @@
 // The passes that were sold: newest first, found by payer, plan and life, with what is left of each, and a sheet for one of them.
-import { useRef } from 'preact/hooks';
 import { useDesk } from '../../desk-context.ts';
 import { shortened } from '../../format/shortened.ts';
 import { withQuery } from '../../net/query.ts';
 import { useResource } from '../../net/resource.ts';
 import { Brought } from '../../parts/brought.tsx';
-import { Icon } from '../../parts/icon.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
-import { Pages } from '../../parts/pages.tsx';
+import { Pages, readCursors } from '../../parts/pages.tsx';
+import { SearchForm } from '../../parts/search-form.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
 import { Amount, Moment } from '../../parts/text.tsx';
 import { hrefOf } from '../../router/view-addresses.ts';
 import type { PageOf } from '../../wire/billing.ts';
 import type { PassRecord } from '../../wire/sold-passes.ts';
-import { readCursors } from '../routes/routes.tsx';
 import { PassPanel } from './pass-panel.tsx';
 import { PassState } from './pass-state.tsx';
 import { leftText, readPassSearch } from './pass-words.ts';
@@ -86,43 +84,19 @@ const LIVES = [
 
 function PassSearch({ payer }: { readonly payer: string }) {
   const { router } = useDesk();
-  const field = useRef<HTMLInputElement>(null);
   const find = (text: string): void => {
-    const wanted = readPassSearch(text.trim());
+    const wanted = readPassSearch(text);
     if ('id' in wanted) router.go(hrefOf('passes', wanted.id) + location.search);
     else router.setQuery(wanted);
   };
   return (
-    <form
-      class="toolbar"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        find(field.current?.value ?? '');
-      }}
-    >
-      <div class="search">
-        <Icon name="search" />
-        <input
-          ref={field}
-          key={payer}
-          type="search"
-          data-search
-          aria-label="Search passes"
-          placeholder="Payer, pass id or charge id"
-          spellcheck={false}
-          autoComplete="off"
-          defaultValue={payer}
-          onInput={(event) => {
-            if (event.currentTarget.value.trim() === '' && payer !== '') router.setQuery({ payer: null });
-          }}
-        />
-        <kbd aria-hidden="true">/</kbd>
-      </div>
-      <button type="submit" class="button">
-        Search
-      </button>
-    </form>
+    <SearchForm
+      value={payer}
+      label="Search passes"
+      placeholder="Payer, pass id or charge id"
+      onSearch={find}
+      onEmptied={() => router.setQuery({ payer: null })}
+    />
   );
 }
 

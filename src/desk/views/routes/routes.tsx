@@ -7,7 +7,7 @@ import { useResource, type Resource } from '../../net/resource.ts';
 import { withQuery } from '../../net/query.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { PageHead } from '../../parts/page-head.tsx';
-import { Pages } from '../../parts/pages.tsx';
+import { Pages, readCursors } from '../../parts/pages.tsx';
 import { Empty, Loaded, Skeleton } from '../../parts/states.tsx';
 import { Amount, Method, Moment } from '../../parts/text.tsx';
 import { countText } from '../../format/numbers.ts';
@@ -93,11 +93,6 @@ export function RoutesView({ id }: { readonly id: string | null }) {
       )}
     </>
   );
-}
-
-export function readCursors(state: unknown): readonly string[] {
-  if (typeof state !== 'object' || state === null || !('cursors' in state) || !Array.isArray(state.cursors)) return [];
-  return state.cursors.filter((each) => typeof each === 'string');
 }
 
 function FilterBox({ filter }: { readonly filter: string }) {
