@@ -20,7 +20,10 @@ import type { ResponseHearer } from './outcome.ts';
 import type { Trace } from '../host/identifiers.ts';
 
 /** A name that cannot be meant for an address, with a port that cannot be too large: most of them. */
-const PLAIN_HOST = /^(?:[A-Za-z0-9_-]+\.)*[A-Za-z_][A-Za-z0-9_-]*(?::\d{1,4})?$/;
+const PLAIN_NAME = /^(?:[A-Za-z0-9_-]+\.)*[A-Za-z_][A-Za-z0-9_-]*(?::(?:\d{1,4}|[1-5]\d{4}))?$/;
+/** An address of IPv4 as everybody writes it, by which proxies of the same machine ask. */
+const PLAIN_ADDRESS =
+  /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?::(?:\d{1,4}|[1-5]\d{4}))?$/;
 const HOST = /^(?:(?:[A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+\.?|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 /** A name has 255 bytes at most (RFC 1035 section 2.3.4). */
 const HOST_BYTES = 255 + ':65535'.length;
@@ -75,7 +78,8 @@ export function inspectInbound(req: IncomingMessage): Problem | undefined {
 /** Whether a text is a host, or host and port, that a URL can have: a URL made from it later must not fail, nor name another. */
 export function isHost(text: string): boolean {
   if (text.length > HOST_BYTES) return false;
-  return PLAIN_HOST.test(text) || (HOST.test(text) && URL.canParse(`http://${text}`));
+  if (PLAIN_NAME.test(text) || PLAIN_ADDRESS.test(text)) return true;
+  return HOST.test(text) && URL.canParse(`http://${text}`);
 }
 
 const FORWARDED_HOST = /^[A-Za-z0-9.\-_~[\]:]{1,255}$/;

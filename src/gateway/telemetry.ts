@@ -116,6 +116,8 @@ function shownTarget(target: string): string {
 export type Telemetry = {
   readonly begin: () => void;
   readonly inFlight: () => number;
+  /** Whether each request gets a line in the log. */
+  readonly logsRequests: () => boolean;
   readonly end: (record: RequestRecord, now: number) => void;
   /** A route's id as a label value: itself for the first `maxRoutes` that were hit, then `other`. */
   readonly label: (routeId: string | undefined) => string;
@@ -207,6 +209,7 @@ export function createTelemetry(
   return {
     begin: () => void inFlight++,
     inFlight: () => inFlight,
+    logsRequests: () => settings.config.log.access,
     label,
     end: (record, now) => {
       if (record.ended) return;

@@ -260,7 +260,12 @@ describe('the question', () => {
     expect(scraped).toMatch(/tollgate_requests_total\{outcome="free",code="200",route_id="",listener="decision"\} \d/);
     expect(scraped).toMatch(/tollgate_decision_refused_total\{reason="target_not_canonical"\} [1-9]/);
     expect(scraped).toMatch(/tollgate_decision_refused_total\{reason="peer_untrusted"\} [1-9]/);
-    const told = lines.filter(({ msg, dialect }) => msg === 'request' && dialect === 'caddy');
+    await asks('caddy', { target: '/free/named', headers: { 'x-forwarded-for': '198.51.100.7' } });
+    const requests = (): typeof lines => lines.filter(({ msg, dialect }) => msg === 'request' && dialect === 'caddy');
+    await expect
+      .poll(() => requests().find(({ path }) => path === '/free/named'))
+      .toMatchObject({ client_ip: '198.51.100.7' });
+    const told = requests();
     expect(told.find(({ path }) => path === '/free/told')).toMatchObject({ decision: 'allow', status: 200 });
     expect(JSON.stringify(told)).not.toContain('not%61told');
     expect(lines.filter(({ msg }) => msg.startsWith('a proxy asks in a way'))).not.toHaveLength(0);

@@ -2,7 +2,7 @@
 // the pure function, and once over the wire.
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { inspectInbound, responseHeaders, type ResponseFacts } from '../../src/gateway/headers.ts';
+import { inspectInbound, isHost, responseHeaders, type ResponseFacts } from '../../src/gateway/headers.ts';
 import { mintPermit } from '../../src/domain/decide.ts';
 import { headerOf, openRaw } from '../support/raw-client.ts';
 import { startRawUpstream, type SeenRequest } from '../support/raw-upstream.ts';
@@ -38,6 +38,24 @@ const lines = (headers: Readonly<Record<string, string>>): string =>
     .join('');
 
 const hasAny = (seen: SeenRequest, text: string): boolean => seen.head.toLowerCase().includes(text.toLowerCase());
+
+describe('a Host', () => {
+  const octets = [...Array(301).keys()].map(String).concat('00', '01', '007', '08', '1a', '');
+  const ports = [0, 9, 80, 999, 9999, 10000, 59999, 60000, 65535, 65536, 69999, 99999].map((port) => `:${port}`);
+  const names = ['a', 'a-1.b_2', '9.a', 'a.9', '1.2.3', '1.2.3.4.5', '1..2.3', '1.2.3.', '0x7f.1', 'a.0x1'];
+
+  it('attack: a text that no URL can have as its host is none, at each edge of octets and ports', () => {
+    const addresses = octets.flatMap((octet) => [`${octet}.0.0.1`, `10.${octet}.255.1`, `10.0.0.${octet}`]);
+    const hosts = [...names, ...addresses].flatMap((name) =>
+      ['', ...ports, ':', ':01', ':x'].map((port) => name + port),
+    );
+    expect(hosts.filter((host) => isHost(host) && !URL.canParse(`http://${host}`))).toEqual([]);
+    const plain = octets
+      .slice(0, 256)
+      .flatMap((octet) => ['', ':0', ':65535'].map((port) => `${octet}.1.2.${octet}${port}`));
+    expect(plain.filter((host) => !isHost(host))).toEqual([]);
+  });
+});
 
 describe('towards the upstream', () => {
   it('behaviour: end-to-end headers cross as they were, repeated ones too, in order', async () => {

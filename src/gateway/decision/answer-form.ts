@@ -2,6 +2,7 @@
 // allow goes out as the proxy would send it, or, for nginx's auth_request, as a 403 that carries all of it in headers.
 import type { Permit } from '../../domain/decide.ts';
 import type { OwnResponse } from '../../host/respond.ts';
+import { arePlain, linesOf } from '../../host/write-batch.ts';
 import type { DialectRules } from './dialect-rules.ts';
 
 /** Header block that nginx takes with `proxy_buffer_size 16k`, with room for what the connection adds. */
@@ -17,7 +18,7 @@ export type AllowFacts = {
   readonly receipt: readonly string[];
 };
 
-export type AllowSettings = {
+type AllowSettings = {
   readonly rules: DialectRules;
   /** The location of nginx that forwards. */
   readonly pass: string;
@@ -30,19 +31,53 @@ const FACTS = [
   ...(['charge-id', 'use-id', 'route-id', 'payer', 'amount', 'currency', 'customer-id', 'network', 'access'] as const),
 ].map((name) => `tollgate-${name}`);
 
-/** Makes the answer that lets a request pass: only a Permit leads here. */
-export function allowResponse({ target, permit, receipt }: AllowFacts, settings: AllowSettings): OwnResponse {
-  const headers = ['Tollgate-Decision', 'allow', 'Tollgate-Target', target, ...permit.headers, ...receipt];
-  const { dialect } = settings.rules;
-  if (dialect === 'nginx_accel') headers.push('X-Accel-Redirect', settings.pass);
-  if (dialect === 'envoy') headers.push('X-Envoy-Auth-Headers-To-Remove', removedBy(permit, settings.secretHeader));
-  return { status: 200, headers, body: '' };
+/** Makes the answers that let a request pass: only a Permit leads to one. */
+export function createAllow({ rules, pass, secretHeader }: AllowSettings): (facts: AllowFacts) => OwnResponse {
+  const { dialect } = rules;
+  const forProxy = (permit: Pick<Permit, 'headers'>): readonly string[] => {
+    if (dialect === 'nginx_accel') return ['X-Accel-Redirect', pass];
+    return dialect === 'envoy' ? ['X-Envoy-Auth-Headers-To-Remove', removedBy(permit, secretHeader)] : [];
+  };
+  const forFree = forProxy({ headers: [] });
+  const freeLines = arePlain(forFree) ? linesOf(forFree) : undefined;
+  return ({ target, permit, receipt }) => {
+    if (permit.headers.length === 0 && receipt.length === 0) return new FreeAllow(target, forFree, freeLines);
+    const headers = ['Tollgate-Decision', 'allow', 'Tollgate-Target', target, ...permit.headers, ...receipt];
+    return { status: 200, headers: [...headers, ...forProxy(permit)], body: '' };
+  };
+}
+
+/** An allow that says nothing of a payment. A class, because most questions get one, and hardly any needs its headers but as lines. */
+class FreeAllow implements OwnResponse {
+  readonly status = 200;
+  readonly body = '';
+  readonly bodyBytes = 0;
+  private readonly target: string;
+  private readonly added: readonly string[];
+  private readonly addedLines: string | undefined;
+
+  constructor(target: string, added: readonly string[], addedLines: string | undefined) {
+    this.target = target;
+    this.added = added;
+    this.addedLines = addedLines;
+  }
+
+  get headers(): readonly string[] {
+    return ['Tollgate-Decision', 'allow', 'Tollgate-Target', this.target, ...this.added];
+  }
+
+  /** A canonical target is visible ASCII; what is added was checked. */
+  get lines(): string | undefined {
+    const { target, addedLines } = this;
+    if (addedLines === undefined) return undefined;
+    return `Tollgate-Decision: allow\r\nTollgate-Target: ${target}\r\n${addedLines}`;
+  }
 }
 
 /** Credentials of a client, which are not for the upstream. */
 const CREDENTIALS = ['payment-signature', 'x-payment', 'tollgate-pass', 'sign-in-with-x'];
 
-function removedBy({ headers }: Permit, secretHeader: string): string {
+function removedBy({ headers }: Pick<Permit, 'headers'>, secretHeader: string): string {
   const set = new Set(headers.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
   return [...FACTS.filter((name) => !set.has(name)), ...CREDENTIALS, secretHeader].join(', ');
 }

@@ -28,7 +28,11 @@ export type AskedHeaders = {
 /** Header with the authority that the client used. */
 export const FORWARDED_HOST = 'x-forwarded-host';
 
+/** Headers of a question whose names are kept for the next one. */
+const PLACES = 64;
+
 type JudgedName = {
+  readonly written: string;
   readonly name: string;
   readonly meaning: keyof AskedValues | undefined;
   readonly forgery: Forgery;
@@ -48,17 +52,25 @@ export function createHeaderReader(
   ]);
   const judge = (written: string): JudgedName => {
     const name = written.toLowerCase();
-    return { name, meaning: meanings.get(name), forgery: forgeryOf(name, forgeries) };
+    return { written, name, meaning: meanings.get(name), forgery: forgeryOf(name, forgeries) };
   };
   const usual = [...meanings.keys(), ...forgeries.ours].flatMap((name) => (name === undefined ? [] : spellings(name)));
   const known = new Map([...INBOUND.keys(), ...usual].map((written) => [written, judge(written)]));
+  // A proxy writes its headers in one order: at each place most often stands what stood there before.
+  const before: (JudgedName | undefined)[] = [];
+  const judgedAt = (place: number, written: string): JudgedName => {
+    const same = before[place];
+    if (same?.written === written) return same;
+    const judged = known.get(written) ?? judge(written);
+    if (place < PLACES) before[place] = judged;
+    return judged;
+  };
   return (raw) => {
     const values = noValues();
     let forged: string | undefined;
     let override: string | undefined;
     for (let i = 0; i + 1 < raw.length; i += 2) {
-      const written = raw[i] ?? '';
-      const { name, meaning, forgery } = known.get(written) ?? judge(written);
+      const { name, meaning, forgery } = judgedAt(i / 2, raw[i] ?? '');
       if (meaning !== undefined) values[meaning] = values[meaning] === undefined ? (raw[i + 1] ?? '') : DOUBLE;
       if (forgery === 'forged') forged ??= name;
       else if (forgery === 'override') override ??= name;

@@ -21,8 +21,10 @@ export class AskedRequest implements ResponseWatcher, TracedRequest {
   release: ReleasePlace | undefined;
   /** Ends the watch over its time. */
   stopTimer: (() => void) | undefined;
+  /** Whether its peer may speak for others. */
+  isBelieved = false;
   isAnswered = false;
-  private isHandedOver = false;
+  private isWhole = false;
   private isClosed = false;
   private heard: ((whole: boolean) => void) | undefined;
 
@@ -37,27 +39,28 @@ export class AskedRequest implements ResponseWatcher, TracedRequest {
     return this.isAnswered || this.isClosed || this.req.socket.destroyed;
   }
 
-  /** Answers. `added`: further headers. Resolves with whether the answer was handed to the socket whole. */
-  answer(response: OwnResponse, added: readonly string[], writeBatch: WriteBatch): Promise<boolean> {
+  /** Answers. `added`: further headers. */
+  answer(response: OwnResponse, added: readonly string[], writeBatch: WriteBatch): void {
     const { req, res } = this;
     this.isAnswered = true;
     this.stopTimer?.();
-    const whole = new Promise<boolean>((resolve) => {
-      if (this.isClosed) resolve(false);
-      else this.heard = resolve;
-    });
     const closing = leavesBodyUnread(req) ? [...added, 'Connection', 'close'] : added;
     respond(res, response, req.method === 'HEAD', closing, hasBody(req) ? undefined : writeBatch);
     if (!req.complete) req.resume();
-    return whole;
+  }
+
+  /** Resolves with whether the answer was handed to the socket whole, once that is known; asked for once, with the answer. */
+  isHandedOver(): Promise<boolean> {
+    if (this.isClosed) return Promise.resolve(this.isWhole);
+    return new Promise((resolve) => (this.heard = resolve));
   }
 
   onFinish(): void {
-    this.isHandedOver = !this.req.socket.destroyed;
+    this.isWhole = !this.req.socket.destroyed;
   }
 
   onClose(): void {
     this.isClosed = true;
-    this.heard?.(this.isHandedOver);
+    this.heard?.(this.isWhole);
   }
 }

@@ -23,7 +23,7 @@ import type { Paywall } from '../paywall.ts';
 import type { Ruling, Sell } from '../selling/way-to-pass.ts';
 import { noteAnswer, notePrice, startRecord, type Telemetry } from '../telemetry.ts';
 import type { RequestTracing } from '../tracing/tracing.ts';
-import { allowResponse, denialForm, type AllowFacts, type AllowSettings } from './answer-form.ts';
+import { createAllow, denialForm, type AllowFacts } from './answer-form.ts';
 import { createHeaderReader, type AskedHeaders } from './asked-headers.ts';
 import { AskedRequest } from './asked-request.ts';
 import type { DecisionMetrics } from './decision-metrics.ts';
@@ -84,6 +84,7 @@ const ANSWER_MS = 250;
 /** Time between two log lines about one kind of mistake of the operator. */
 const TOLD_EVERY_MS = 60_000;
 
+const NO_RECEIPT: readonly string[] = [];
 /** End of a request whose allow was handed over: what becomes of it then is the proxy's. */
 const HANDED_OVER: End = { kind: 'delivered', status: 200, upstreamMs: 0, kept: undefined };
 
@@ -92,7 +93,7 @@ type Handling = {
   readonly deps: DecisionDeps;
   readonly mayAsk: (req: IncomingMessage) => boolean;
   readonly readTrace: TraceReader;
-  readonly allow: AllowSettings;
+  readonly allow: (facts: AllowFacts) => OwnResponse;
   /** Reads the headers of a question, and of a report. */
   readonly readHeaders: (raw: readonly string[]) => AskedHeaders;
   readonly readReport: (raw: readonly string[]) => AskedHeaders;
@@ -113,7 +114,7 @@ export function createDecisionHandler(deps: DecisionDeps): DecisionHandler {
     deps,
     mayAsk: createPeerCheck(options.peers),
     readTrace: createTraceReader(deps.random),
-    allow: { rules: options.rules, pass: options.pass, secretHeader },
+    allow: createAllow({ rules: options.rules, pass: options.pass, secretHeader }),
     readHeaders: readerBeside(ours),
     readReport: readerBeside([...ours, CHARGE_ID_HEADER]),
     judging: new Map(),
@@ -142,7 +143,7 @@ function journey(handling: Handling, asked: AskedRequest): void {
 
   // 1 peer: nothing that the request says is read before.
   if (!mayAsk(req)) return refuseUntrusted(handling, asked);
-  record.client = clientGroup(req, options.peers.trusts);
+  asked.isBelieved = true;
   const { headers, rawHeaders } = req;
   const named = headers[rules.requestId];
   const given = handling.readTrace(named ?? headers['x-request-id'], headers.traceparent, headers.tracestate);
@@ -221,24 +222,28 @@ function decide(
   if (verdict.kind === 'pass') {
     const permit = passPermit(verdict);
     record.routeId = permit.route?.id;
-    void allow(handling, asked, { target, permit, receipt: [] });
+    allow(handling, asked, { target, permit, receipt: NO_RECEIPT });
     return;
   }
-  const { requestId } = question;
-  const deliberation = new Deliberation(
-    {
-      ...{ requestId: record.requestId, method: question.method, path, target },
-      ...{ publicOrigin: originOf(req, question, options.publicUrl), origin: req.headers.origin },
-      ...{ nowMs: clock.now(), customerTrusted: options.customerHeaderTrusted },
-      asker: {
-        dialect: options.rules.dialect,
-        // Only a payment is kept by who asked.
-        askSha256: requestId === undefined || verdict.kind === 'demand' ? null : hash('sha256', requestId),
-        repeatWindowMs: options.repeatWindowMs,
-      },
-    },
-    asked,
-  );
+  const { method, requestId } = question;
+  const asker = {
+    dialect: options.rules.dialect,
+    // Only a payment is kept by who asked.
+    askSha256: requestId === undefined || verdict.kind === 'demand' ? null : hash('sha256', requestId),
+    repeatWindowMs: options.repeatWindowMs,
+  };
+  const facts = {
+    requestId: record.requestId,
+    method,
+    path,
+    target,
+    publicOrigin: originOf(req, question, options.publicUrl),
+    origin: req.headers.origin,
+    nowMs: clock.now(),
+    customerTrusted: options.customerHeaderTrusted,
+    asker,
+  };
+  const deliberation = new Deliberation(facts, asked);
   deps.tracing?.include(deliberation, asked);
   if (verdict.kind !== 'sell') return admit(handling, deliberation, asked, verdict);
   record.planId = verdict.plan.id;
@@ -267,8 +272,10 @@ function grant(
   void Promise.resolve(judged)
     .then(async (verdict) => {
       if (verdict.kind === 'again') throw new Error('a question cannot be sent again');
-      if (verdict.kind === 'stream')
-        return allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
+      if (verdict.kind === 'stream') {
+        allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
+        return asked.isHandedOver();
+      }
       // What it would have passed by could not be taken.
       asked.record.outcome = 'error';
       asked.record.decision = 'refuse';
@@ -368,7 +375,8 @@ async function handOver(
     record.chargeId = id;
     record.amount = price.amount;
     record.currency = price.currency;
-    return allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
+    allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
+    return asked.isHandedOver();
   });
   leaveOthers(handling, deliberation);
   // The first one decides at once: the others may take long.
@@ -384,13 +392,13 @@ function anyOf(all: readonly Promise<boolean>[]): Promise<boolean> {
   );
 }
 
-function allow({ deps, allow: settings }: Handling, asked: AskedRequest, facts: AllowFacts): Promise<boolean> {
+function allow(handling: Handling, asked: AskedRequest, facts: AllowFacts): void {
+  const { deps } = handling;
   const { record } = asked;
   record.status = 200;
   record.decision = 'allow';
-  const handed = asked.answer(allowResponse(facts, settings), [], deps.writeBatch);
+  asked.answer(handling.allow(facts), [], deps.writeBatch);
   end(deps, asked);
-  return handed;
 }
 
 function respondWith(handling: Handling, asked: AskedRequest, outcome: ResponseOutcome): void {
@@ -405,7 +413,7 @@ function respondWith(handling: Handling, asked: AskedRequest, outcome: ResponseO
 function respondPlainly({ deps }: Handling, asked: AskedRequest, response: OwnResponse): void {
   const { record } = asked;
   record.status = response.status;
-  void asked.answer(denialForm(response, deps.options.rules), ['X-Request-Id', record.requestId], deps.writeBatch);
+  asked.answer(denialForm(response, deps.options.rules), ['X-Request-Id', record.requestId], deps.writeBatch);
   end(deps, asked);
 }
 
@@ -424,7 +432,7 @@ function refuseUntrusted(handling: Handling, asked: AskedRequest): void {
   const outcome = deps.paywall.refuse(refusal, undefined);
   noteAnswer(record, outcome, '');
   record.decision = 'refuse';
-  void asked.answer(outcome.response, [], deps.writeBatch);
+  asked.answer(outcome.response, [], deps.writeBatch);
   end(deps, asked);
 }
 
@@ -456,7 +464,7 @@ function report(handling: Handling, asked: AskedRequest, question: Question | un
     const outcome = paywall.refuse(refusal, req.headers.origin, routeId);
     noteAnswer(record, outcome, '');
     record.decision = 'report';
-    void asked.answer(outcome.response, ['X-Request-Id', record.requestId], deps.writeBatch);
+    asked.answer(outcome.response, ['X-Request-Id', record.requestId], deps.writeBatch);
     end(deps, asked);
   };
   const lost = problem('upstream_unreachable', 'The upstream could not be reached, or gave no usable answer.');
@@ -496,9 +504,10 @@ function leaveOthers({ deps }: Handling, { asked }: Deliberation): void {
   }
 }
 
-function end({ telemetry, clock }: DecisionDeps, asked: AskedRequest): void {
+function end({ telemetry, clock, options }: DecisionDeps, asked: AskedRequest): void {
   asked.release?.();
   asked.release = undefined;
+  if (asked.isBelieved && telemetry.logsRequests()) asked.record.client = clientGroup(asked.req, options.peers.trusts);
   telemetry.end(asked.record, clock.monotonic());
 }
 

@@ -16,6 +16,7 @@ export type Question = {
 };
 
 const URL_FORM = /^https?:\/\/([A-Za-z0-9.:[\]-]+)(\/.*)$/i;
+const NO_URL: readonly string[] = [];
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
 /** Reads the question of `req`, whose headers have `values`. `pathPrefix` is what Envoy puts before each target. */
@@ -30,8 +31,9 @@ export function readQuestion(
     return malformed(`${rules.requestId} has to stand once, as 1 to 128 visible ASCII characters`);
   const asked = rules.question === undefined ? ownLine(req, pathPrefix) : headerLine(values, rules.question);
   if ('code' in asked) return asked;
-  if (asked.target.charCodeAt(0) !== 0x2f) return malformed('the target of the request does not begin with a slash');
-  return { ...asked, requestId };
+  const { method, target, host } = asked;
+  if (target.charCodeAt(0) !== 0x2f) return malformed('the target of the request does not begin with a slash');
+  return { method, target, host, requestId };
 }
 
 type AskedLine = Omit<Question, 'requestId'>;
@@ -49,9 +51,10 @@ function headerLine(values: Readonly<AskedValues>, names: QuestionHeaders): Aske
   if (uri === DOUBLE || uri === '')
     return malformed(`${names.target} has to stand once, with the target of the request`);
   if (url === DOUBLE) return malformed(`${names.url} has to stand once`);
-  const whole = url === undefined ? undefined : URL_FORM.exec(url);
+  const whole = url === undefined ? NO_URL : URL_FORM.exec(url);
   if (whole === null) return malformed(`${names.url} is not scheme, host and path`);
-  const [, authority, rest] = whole ?? [];
+  const authority = whole[1];
+  const rest = whole[2];
   if (uri !== undefined && rest !== undefined && rest !== uri)
     return malformed(`${names.target} and ${names.url} name two targets`);
   const target = uri ?? rest;

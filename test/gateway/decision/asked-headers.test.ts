@@ -36,6 +36,17 @@ describe.each(DIALECTS)('the reader for %s', (dialect) => {
     }
   });
 
+  test('attack: a header is judged by its own name, whatever stood at its place in the question before', () => {
+    const usual = ['Host', 'a.example', 'Accept', '*/*', 'Tollgate-Secret', 's'];
+    const forged = ['Host', 'a.example', 'Tollgate-Payer', '0x1', 'Tollgate-Secret', 's'];
+    for (const raw of [usual, forged, usual, forged, forged, usual])
+      expect(read(raw).forged).toBe(raw === forged ? 'tollgate-payer' : undefined);
+    const many = Array.from({ length: 200 }, (_, n) => [`X-Name-${n}`, 'x']).flat();
+    expect(read(many).forged).toBe(undefined);
+    expect(read([...many, 'Tollgate-Payer', '0x1']).forged).toBe('tollgate-payer');
+    expect(read([...many, 'X-Name', '0x1']).forged).toBe(undefined);
+  });
+
   test('behaviour: what may come does, what speaks for us or overrides does not', () => {
     expect(read(['Tollgate-Charge-Id', 'x']).forged).toBe('tollgate-charge-id');
     expect(read(['TOLLGATE_SECRET', 'x', 'X_Rewrite_Url', '/']).forged).toBe('tollgate_secret');
