@@ -43,7 +43,7 @@ export async function followPrimary(
   current: CurrentSnapshot,
   { socketPath, key }: { readonly socketPath: string; readonly key: string },
   { metrics, log, clock, random, version }: SyncPartDeps,
-): Promise<{ readonly recompile: () => void; readonly close: () => Promise<void> }> {
+): Promise<{ readonly recompile: () => void } & Pick<Sync, 'nudge' | 'close'>> {
   // The primary says in its log what there is to say of the registry.
   const quiet: Log = { ...log, info: log.debug, warn: log.debug };
   const compiler = createCompiler(current, () => pathOptions(config()), log);
@@ -60,7 +60,7 @@ export async function followPrimary(
     },
   );
   await sync.start();
-  return { recompile: compiler.recompile, close: sync.close };
+  return { recompile: compiler.recompile, nudge: sync.nudge, close: sync.close };
 }
 
 export type SyncPart = Part & {

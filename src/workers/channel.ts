@@ -21,6 +21,8 @@ export type Order =
 export type Report =
   /** The worker can answer requests. */
   | { readonly kind: 'ready' }
+  /** The worker lacks nothing any more. One that is ready before may answer that something is absent. */
+  | { readonly kind: 'complete' }
   /** The worker cannot start, and ends by itself. */
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'taken'; readonly open: number }

@@ -20,6 +20,8 @@ export class Member {
   readonly startedAt: number;
   readonly child: ChildProcess;
   life: Life = 'starting';
+  /** Whether it lacks nothing that requests are answered from. */
+  isComplete = false;
   /** Reason why the worker said that it cannot start. */
   failure: string | undefined;
   /** Whether the worker was killed because its event loop stood still. */
@@ -82,6 +84,7 @@ export class Member {
     if (message.kind === 'taken' || message.kind === 'alive') this.connections = message.open;
     if (message.kind === 'alive') this.says = message.says;
     if (message.kind === 'ready' && this.life === 'starting') this.life = 'ready';
+    if (message.kind === 'complete') this.isComplete = true;
     if (message.kind === 'failed') this.failure = message.reason;
     if (message.kind === 'taken') {
       // The worker has it open: this ends our end alone, and nothing is sent.

@@ -53,14 +53,23 @@ export type Supervisor = {
   readonly start: (events: SupervisorEvents) => Promise<void>;
   /** Resolves when all were ready once; rejects with the reason of one that cannot start. */
   readonly allStarted: () => Promise<void>;
-  readonly haveStarted: () => boolean;
   readonly members: () => readonly Member[];
-  /** Workers by number; undefined: it is being replaced. */
-  readonly lives: () => readonly { readonly worker: number; readonly life: Life | undefined }[];
+  /** Workers by number. */
+  readonly lives: () => readonly WorkerLife[];
   readonly tell: (message: Order) => void;
   readonly replace: (member: Member) => void;
   /** No worker is replaced any more; resolves when all have ended, those that are late by force. */
   readonly end: (withinMs: number) => Promise<void>;
+};
+
+type WorkerLife = {
+  readonly worker: number;
+  /** Undefined: it is being replaced. */
+  readonly life: Life | undefined;
+  readonly isComplete: boolean;
+  /** Whether this worker, or one that it replaces, was ready, and complete. */
+  readonly wasReady: boolean;
+  readonly wasComplete: boolean;
 };
 
 type Place = {
@@ -70,13 +79,14 @@ type Place = {
   /** Lives in a row that were short. */
   young: number;
   wasReady: boolean;
+  wasComplete: boolean;
 };
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { count, fork, nameRun, given, clock, schedule, log } = options;
   const limits = { ...SUPERVISOR_LIMITS, ...options.limits };
   const places = Array.from({ length: count }, (_, index): Place => {
-    return { number: index + 1, member: undefined, starts: 0, young: 0, wasReady: false };
+    return { number: index + 1, member: undefined, starts: 0, young: 0, wasReady: false, wasComplete: false };
   });
   const first = Promise.withResolvers<void>();
   const all = Promise.withResolvers<void>();
@@ -92,6 +102,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     const member = new Member(place.number, run, fork(place.number), clock.monotonic(), {
       heard: (from, message) => {
         if (message.kind === 'ready') ready(place, from);
+        if (message.kind === 'complete') place.wasComplete = true;
         events?.heard(from, message);
       },
       free: () => events?.able(),
@@ -168,9 +179,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       return first.promise;
     },
     allStarted: () => all.promise,
-    haveStarted: () => places.every(({ wasReady }) => wasReady),
     members,
-    lives: () => places.map(({ number, member }) => ({ worker: number, life: member?.life })),
+    lives: () => places.map(lifeOf),
     tell: (message) => {
       for (const member of members()) member.send(message);
     },
@@ -191,6 +201,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       cancel();
     },
   };
+}
+
+function lifeOf({ number, member, wasReady, wasComplete }: Place): WorkerLife {
+  return { worker: number, life: member?.life, isComplete: member?.isComplete === true, wasReady, wasComplete };
 }
 
 function endReasonOf(member: Member, signal: NodeJS.Signals | null): EndReason {

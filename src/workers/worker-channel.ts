@@ -7,6 +7,8 @@ import { ALIVE_MS, type Report, type Order } from './channel.ts';
 /** Functions of a worker, once it was started. */
 export type StartedWorker = {
   readonly take: (socket: Socket, listener: string) => void;
+  /** Resolves when it lacks nothing that requests are answered from; never rejects. */
+  readonly complete: Promise<void>;
   /** Connections that are open. */
   readonly open: () => number;
   /** The text that is told every second. */
@@ -64,6 +66,7 @@ export function runWorker(
     try {
       served = await start(started);
       send({ kind: 'ready' });
+      void served.complete.then(() => send({ kind: 'complete' }));
     } catch (error) {
       send({ kind: 'failed', reason: messageOf(error) });
       ended.resolve(couldNot);

@@ -210,7 +210,7 @@ test('behaviour: when the primary is killed its workers end at once, and the nex
   expect(places()).not.toContain(own);
 });
 
-test('behaviour: workers of a sidecar answer before its registry does, and have its routes once they come', async () => {
+test('behaviour: workers of a sidecar answer before its registry does, and it is ready once each of them has its routes', async () => {
   const registry = await startProcess({
     args: [
       'serve',
@@ -230,6 +230,17 @@ test('behaviour: workers of a sidecar answer before its registry does, and have 
   const gate = await startGate(() => [registry.port('registry')]);
   onTestFinished(() => gate.close());
   await gate.shut();
+  // The clock of a worker stands still: it asks for routes again if it is told to, and by itself never.
+  const preload = files.write(
+    'still.cjs',
+    [
+      "if (process.argv[1]?.includes('worker-process')) {",
+      '  performance.now = () => 0;',
+      '  const { setTimeout } = globalThis;',
+      '  globalThis.setTimeout = (run, ms, ...more) => setTimeout(run, ms < 500 ? ms : 2 ** 31 - 1, ...more);',
+      '}',
+    ].join('\n'),
+  );
   const sidecar = await startProcess({
     args: [
       'serve',
@@ -246,16 +257,35 @@ test('behaviour: workers of a sidecar answer before its registry does, and have 
         ].join('\n'),
       ),
     ],
+    env: { NODE_OPTIONS: `--require ${preload}` },
   });
   onTestFinished(() => sidecar.kill());
+  for (const worker of [1, 2])
+    await sidecar.line(({ msg, number }) => msg === 'a worker is ready' && number === worker);
   const seen = async (): Promise<readonly number[]> => [
     ...new Set(
       await Promise.all(Array.from({ length: 8 }, async () => (await fetch(`${sidecar.url('proxy')}/paid/a`)).status)),
     ),
   ];
   expect(await seen()).toEqual([503]);
+  const ready = async (): Promise<{ readonly status: number; readonly details: ReadonlyMap<string, string> }> => {
+    const response = await fetch(`${sidecar.url('admin')}/readyz?verbose`);
+    const { checks } = (await response.json()) as { checks: { name: string; detail: string }[] };
+    return { status: response.status, details: new Map(checks.map(({ name, detail }) => [name, detail])) };
+  };
+  const second = pidOf(sidecar, 2);
+  process.kill(second, 'SIGSTOP');
+  onTestFinished(() => void (isGone(second) || process.kill(second, 'SIGCONT')));
   await gate.open();
-  await until('both ask for money', async () => (await seen()).join() === '402');
+  const halfway = await until('the first one has them', async () => {
+    const { status, details } = await ready();
+    const isThere = details.get('routes')?.startsWith('1 routes') && !details.get('workers')?.includes('1,');
+    return isThere && [status, details.get('workers')];
+  });
+  expect(halfway).toEqual([503, 'not ready: 2']);
+  process.kill(second, 'SIGCONT');
+  await until('all is ready', async () => (await ready()).status === 200);
+  expect(await seen()).toEqual([402]);
 });
 
 test('refuses: a start whose second worker cannot start, and leaves nothing behind', async () => {

@@ -41,6 +41,7 @@ const code = await runWorker(
     listener.open();
     return {
       take: listener.take,
+      complete: Promise.resolve(),
       open: listener.connections,
       says: () => told,
       prepare: async (next) => {

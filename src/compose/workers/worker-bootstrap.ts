@@ -19,6 +19,12 @@ export type HandedDescription = { readonly description: DescriptionInForce };
 /** Publication as far as it was made; it has a message of its own too. */
 export type HandedPublication = { readonly publication: Publication | undefined };
 
+/** The primary has its first routes: a worker that found none there asks again at once. */
+export type HandedRoutes = { readonly routes: 'there' };
+
+/** What a primary tells its workers between configurations. */
+export type Notice = HandedDescription | HandedPublication | HandedRoutes;
+
 export type WorkerBootstrap = WorkerConfig &
   HandedDescription &
   HandedPublication & {
@@ -36,7 +42,7 @@ export type WorkerBootstrap = WorkerConfig &
 
 type HandedKey = { readonly handedKey: Buffer };
 
-export function writeGiven(given: WorkerConfig | HandedDescription | HandedPublication | WorkerBootstrap): string {
+export function writeGiven(given: WorkerConfig | Notice | WorkerBootstrap): string {
   return serialize(exchange(given, handKey)).toString('base64');
 }
 
@@ -48,8 +54,8 @@ export function readConfigured(text: string): WorkerConfig {
   return read(text) as WorkerConfig;
 }
 
-export function readNoticed(text: string): HandedDescription | HandedPublication {
-  return read(text) as HandedDescription | HandedPublication;
+export function readNoticed(text: string): Notice {
+  return read(text) as Notice;
 }
 
 function read(text: string): unknown {

@@ -88,6 +88,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
       if (listener === undefined) socket.destroy();
       else listener.take(socket);
     },
+    complete: current.first.then(() => undefined),
     open: () => [...listeners.values()].reduce((sum, listener) => sum + listener.connections(), 0),
     // The state of the ledger is the primary's to say.
     says: () => JSON.stringify({ possible: isCallable(), findings: findings() }),
@@ -104,6 +105,7 @@ export async function startWorker(given: WorkerBootstrap, run: string, deps: Wor
     notice: (text) => {
       const noticed = readNoticed(text);
       if ('description' in noticed) ({ description } = noticed);
+      else if ('routes' in noticed) routes.nudge();
       else published.publication = noticed.publication;
     },
     answer: (question) =>

@@ -26,13 +26,7 @@ import { createSupervisor, type Supervisor, type SupervisorEvents } from '../../
 import type { Settings } from '../settings.ts';
 import type { DescriptionInForce, DiscoverySource } from '../discovery/discovery.ts';
 import type { Publisher } from '../discovery/publisher.ts';
-import {
-  writeGiven,
-  type WorkerConfig,
-  type HandedDescription,
-  type WorkerBootstrap,
-  type HandedPublication,
-} from './worker-bootstrap.ts';
+import { writeGiven, type WorkerConfig, type WorkerBootstrap, type Notice } from './worker-bootstrap.ts';
 import { numberRoutes } from './worker-feed.ts';
 import { newestOf, type RefusalFinder } from '../why.ts';
 import { createWorkersTrial, joinHealths } from './worker-answers.ts';
@@ -130,10 +124,12 @@ export async function startWorkers(
     given: () => writeGiven(given()),
     ...{ clock, schedule: systemSchedule, log },
   });
-  const notice = (noticed: HandedDescription | HandedPublication): void =>
-    supervisor.tell({ kind: 'notice', text: writeGiven(noticed) });
+  const notice = (noticed: Notice): void => supervisor.tell({ kind: 'notice', text: writeGiven(noticed) });
   discovery.onRead(() => notice({ description: forWorkers(discovery.inForce()) }));
   publisher.onPublished((publication) => notice({ publication }));
+  current.onSwap((_next, before) => {
+    if (before === undefined) notice({ routes: 'there' });
+  });
   const reloads = createWorkerReloads(supervisor, systemSchedule);
   const asking = createAsking(supervisor, systemSchedule);
   const sums = sumMetrics(metrics, supervisor.lives, routeLabel);
@@ -172,7 +168,7 @@ export async function startWorkers(
         await socket.close();
       },
     },
-    checks: [{ name: 'workers', run: () => checkWorkers(supervisor) }],
+    checks: [{ name: 'workers', run: () => checkWorkers(supervisor, current) }],
     findings: () => supervisor.members().flatMap(({ says }) => saysFound(says)),
     isCallable: () => supervisor.members().some(({ says }) => saysPossible(says)),
     findRefusals: async (id) =>
@@ -260,12 +256,20 @@ function saysFound(says: string): readonly AttentionFinding[] {
   return says === '' ? [] : (saying.parse(JSON.parse(says)).findings as readonly AttentionFinding[]);
 }
 
-function checkWorkers(supervisor: Supervisor): { readonly ok: boolean; readonly detail: string } {
+/** Once there are routes, a worker without them counts as missing: it may still say that there are none. */
+function checkWorkers(
+  supervisor: Supervisor,
+  { snapshot }: Pick<CurrentSnapshot, 'snapshot'>,
+): { readonly ok: boolean; readonly detail: string } {
   const lives = supervisor.lives();
-  const missing = lives.filter(({ life }) => life !== 'ready').map(({ worker }) => worker);
+  const needsRoutes = snapshot !== undefined;
+  const haveAll = lives.every(({ wasReady, wasComplete }) => (needsRoutes ? wasComplete : wasReady));
+  const missing = lives
+    .filter(({ life, isComplete }) => life !== 'ready' || (needsRoutes && !isComplete))
+    .map(({ worker }) => worker);
   const ready = lives.length - missing.length;
   const detail = missing.length === 0 ? `all ${ready} workers are ready` : `not ready: ${missing.join(', ')}`;
-  return { ok: supervisor.haveStarted() && ready > 0, detail };
+  return { ok: haveAll && ready > 0, detail };
 }
 
 /** Secrets of the environment are none of its business; what Node and the system's libraries read is. */
