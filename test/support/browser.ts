@@ -14,6 +14,9 @@ const require = createRequire(import.meta.url);
 const PACKAGE = path.dirname(path.dirname(require.resolve('@sparticuz/chromium')));
 const { version } = require(path.join(PACKAGE, 'package.json')) as { readonly version: string };
 
+/** Patience with a page on a busy machine: less than the time of a test, so that what it waits for is named. */
+const PATIENCE_MS = 30_000;
+
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 export type TestBrowser = {
@@ -67,6 +70,7 @@ async function open(
       "addEventListener('securitypolicyviolation', (event) => complainToTest(`policy: ${event.violatedDirective} ${event.blockedURI}`))",
   });
   await prepare?.(context);
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   page.on('pageerror', (error) => complaints.push(`thrown: ${error.message}`));
   page.on('console', (message) => {
@@ -77,7 +81,6 @@ async function open(
     )
       complaints.push(`console: ${message.text()}`);
   });
-  page.setDefaultTimeout(8_000);
   return {
     ...{ page, context, complaints },
     barriers: async () => {
