@@ -1,14 +1,16 @@
 // A write is answered once it is on the disk, and nothing but its answer waits for that: the file is synced apart from the
 // thread that serves requests. The disk is real but for being held up and for failing.
 import { copyFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createRandom } from '../../src/host/clock.ts';
 import { openStore } from '../../src/registry/store/sqlite/store.ts';
 import { StoreUnavailable } from '../../src/registry/store/ports.ts';
 import { storedRoute } from '../cases/routes.ts';
 import { RECEIVER } from '../cases/receivers.ts';
-import { FEED, LIST, startRegistry, temporaryFolder, type Kit, type Reply } from './kit.ts';
+import { FEED, LIST, send, startRegistry, temporaryFolder, token, type Kit, type Reply } from './kit.ts';
 
 const settings = { receivers: new Map([['default', RECEIVER]]) };
 const wire = (pattern: string): object => ({ route_pattern: pattern, method: 'GET', amount: '0.10' });
@@ -28,6 +30,23 @@ function slowDisk() {
     reached: async (count: number): Promise<void> => {
       while (started.length < count) await new Promise<void>((resolve) => (awaited = resolve));
     },
+  };
+}
+
+/** A way to the registry that tells how many bodies it has read: by then their writes wait for their turn. */
+async function openDoor({ registry }: Kit) {
+  let bodies = 0;
+  const server = createServer((req, res) => {
+    req.once('end', () => bodies++);
+    registry.handle(req, res);
+  });
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    create: async (pattern: string): Promise<Reply> =>
+      send(port, 'POST', LIST, { auth: await token(), body: wire(pattern) }),
+    read: () => bodies,
   };
 }
 
@@ -67,11 +86,12 @@ describe('a registry whose disk is slow', () => {
   test('behaviour: writes that come while the disk is busy share the next sync, and none is answered by one that began before it', async () => {
     const first = create('/first');
     await disk.reached(1);
-    const others = ['/second', '/third', '/fourth'].map(create);
+    const door = await openDoor(kit);
+    const patterns = ['/second', '/third', '/fourth'];
+    const others = patterns.map((pattern) => door.create(pattern));
     let answered = 0;
     for (const other of others) void other.then(() => answered++);
-    // A read that came after them is answered: they wait for their turn.
-    await kit.dashboard('GET', LIST);
+    await vi.waitFor(() => expect(door.read()).toBe(others.length), { interval: 1 });
     disk.started[0]?.end();
     expect((await first).status).toBe(201);
     await disk.reached(2);
