@@ -232,9 +232,14 @@ describe('one connection', () => {
   });
 
   it('behaviour: an upload that stops is ended, one that moves is not', async () => {
+    // Time goes by only where the test says so.
+    let now = performance.now();
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    closers.push(() => clock.mockRestore());
+    let came = 0;
     const { client } = await stage(
       (req, res) => {
-        req.resume();
+        req.on('data', (bytes: Buffer) => void (came += bytes.length));
         req.on('end', () => res.end('whole'));
       },
       { timeouts: { idleMs: 120 } },
@@ -243,9 +248,11 @@ describe('one connection', () => {
     stops.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhel');
     const moves = await client();
     moves.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\n');
-    for (let i = 0; i < 8; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 30));
+    await until(() => expect(came).toBe('hel'.length));
+    for (let i = 1; i <= 8; i++) {
+      now += 60;
       moves.send('x');
+      await until(() => expect(came).toBe('hel'.length + i));
     }
     expect((await moves.answer()).body.toString()).toBe('whole');
     await stops.closed;
@@ -281,8 +288,10 @@ describe('one connection', () => {
   });
 
   it('attack: an upload that goes on after its answer is dropped, and not for ever', async () => {
-    const { client } = await stage((_, res) => void res.end('enough'), { timeouts: { lingerMs: 100 } });
-    const endless = await client();
+    const enough = (_: IncomingMessage, res: ServerResponse): void => void res.end('enough');
+    const { client } = await stage(enough);
+    const impatient = await stage(enough, { timeouts: { lingerMs: 100 } });
+    const endless = await impatient.client();
     endless.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n');
     expect((await endless.answer()).body.toString()).toBe('enough');
     const timer = setInterval(() => endless.send('x'), 10);

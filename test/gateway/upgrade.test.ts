@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { ResponseVerdict } from '../../src/gateway/outcome.ts';
+import { readWhatCame } from '../support/loop-turns.ts';
 import { headerOf, openRaw, type RawClient } from '../support/raw-client.ts';
 import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';
 import { startSmallGateway, type SmallGateway, type SmallGatewayOptions } from '../support/small-gateway.ts';
@@ -141,14 +142,17 @@ describe('a handshake that the upstream takes', () => {
   );
 
   it('behaviour: a tunnel without a byte is closed in time, one that is used is not', async () => {
-    const { upstream, client } = await stage(switches, { timeouts: { idleMs: 120 } });
-    client.send(handshake());
-    await client.answer();
-    for (let i = 0; i < 8; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      upstream.sockets[0]?.write('.');
+    const { upstream, gateway, client } = await stage(switches, { timeouts: { idleMs: 1_000 } });
+    const silent = await openRaw(gateway.port);
+    closers.push(silent.close);
+    for (const one of [client, silent]) {
+      one.send(handshake());
+      await one.answer();
     }
-    await client.until('........');
+    const writing = setInterval(() => upstream.sockets[0]?.write('.'), 10);
+    closers.push(() => clearInterval(writing));
+    expect(await Promise.race([client.closed.then(() => 'used'), silent.closed.then(() => 'silent')])).toBe('silent');
+    clearInterval(writing);
     await client.closed;
   });
 
@@ -306,7 +310,7 @@ describe('a 101 that is held', () => {
     if (socket === undefined) throw new Error('no connection');
     socket.resetAndDestroy();
     await once(socket, 'close');
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await readWhatCame();
     decide({ kind: 'stream', headers: [] });
     expect((await client.answer()).status).toBe(502);
     expect(gateway.outcomes).toMatchObject([{ kind: 'failed', headersSent: false }]);

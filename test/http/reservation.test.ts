@@ -6,6 +6,7 @@ import { createWriteBatch } from '../../src/host/write-batch.ts';
 import { createPool } from '../../src/http/pool.ts';
 import { POOL_IDLE_MS } from '../../src/http/connection.ts';
 import type { ReservedConnection, Transport, UpstreamRequest } from '../../src/http/transport.ts';
+import { readWhatCame } from '../support/loop-turns.ts';
 
 type Place = {
   readonly transport: Transport;
@@ -126,8 +127,7 @@ test('behaviour: a reserved connection that died before its request is replaced 
   expect(place.heads).toEqual([[3, 'POST /paid HTTP/1.1']]);
   for (const socket of place.sockets) socket.destroy();
   await new Promise((resolve) => place.server.close(resolve));
-  // Our ends hear of it in a later turn than theirs.
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await readWhatCame();
   expect(await send(place, 'POST', '/again', second)).toBe('upstream_unreachable unsent');
 });
 

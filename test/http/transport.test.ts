@@ -23,6 +23,7 @@ import type {
 } from '../../src/http/transport.ts';
 import { CERTIFICATE, KEY } from '../support/certificate.ts';
 import { OK, startRawUpstream, type RawUpstream, type Script } from '../support/raw-upstream.ts';
+import { steadyPoolClock } from '../support/steady-clock.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -79,9 +80,9 @@ describe.each<[string, (options: PoolOptions) => Transport]>([['the pool', creat
   ): Promise<{ upstream: RawUpstream; transport: Transport }> {
     const upstream = await startRawUpstream(script);
     closers.push(upstream.close);
+    const all = { connectMs: 1000, headersMs: 1000, idleMs: 1000, ...timeouts };
     const transport = create({
-      upstream: upstream.url,
-      timeouts: { connectMs: 1000, headersMs: 1000, idleMs: 1000, ...timeouts },
+      ...{ upstream: upstream.url, timeouts: all, now: steadyPoolClock(all) },
       maxSockets,
       writeBatch: createWriteBatch(),
     });

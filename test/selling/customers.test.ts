@@ -165,13 +165,9 @@ describe('keys', () => {
     const status = async (key: string): Promise<number> =>
       (await kit.ask('/keys/a', { headers: { 'X-Api-Key': key } })).status;
     writeFileSync(keysFile, `${digestOf(NAMED)} acme\n${digestOf(late)}\n`);
-    await vi.waitFor(async () => expect([await status(late), await status(KEY)]).toEqual([200, 402]), {
-      timeout: 10_000,
-    });
+    await vi.waitFor(async () => expect([await status(late), await status(KEY)]).toEqual([200, 402]));
     writeFileSync(keysFile, 'not a digest\n');
-    await vi.waitFor(() => expect(kit.lines.find(({ msg }) => String(msg).includes('cannot be used'))).toBeDefined(), {
-      timeout: 10_000,
-    });
+    await vi.waitFor(() => expect(kit.lines.find(({ msg }) => String(msg).includes('cannot be used'))).toBeDefined());
     expect(await status(late)).toBe(200);
   });
 });

@@ -22,6 +22,7 @@ import { respond, type OwnResponse } from '../../src/host/respond.ts';
 import { createListener, responseOn, type Listener, type ListenerOptions } from '../../src/host/server.ts';
 import { createPool } from '../../src/http/pool.ts';
 import type { UpstreamTimeouts } from '../../src/http/transport.ts';
+import { steadyPoolClock } from './steady-clock.ts';
 
 export type SmallGateway = {
   readonly port: number;
@@ -82,7 +83,8 @@ export async function startSmallGateway(options: SmallGatewayOptions): Promise<S
   const timeouts = { connectMs: 2000, headersMs: 5000, idleMs: 5000, ...options.timeouts };
   const { upstream, maxSockets = 10_000, passPaymentHeaders = false } = options;
   const writeBatch = createWriteBatch();
-  const transport = createPool({ upstream, timeouts, maxSockets, writeBatch, now: systemClock.monotonic });
+  const now = options.timeouts === undefined ? systemClock.monotonic : steadyPoolClock(timeouts);
+  const transport = createPool({ upstream, timeouts, maxSockets, writeBatch, now });
   const memory = options.memory ?? createResponseMemory();
   const permit = options.permit ?? mintPermit('unprotected', undefined);
   const exchanges = new Map<RequestRecord, Exchange>();

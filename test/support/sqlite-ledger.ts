@@ -7,7 +7,10 @@ import { openCharges, type SqliteChargesOptions } from '../../src/registry/store
 
 export type SqliteLedger = StoredLedger & ChargeKeeping & { readonly store: ChargesStore };
 
+/** Patience of a call, if no test says another: a thread that starts on a busy machine takes longer than a call may. */
+const PATIENCE_MS = 30_000;
+
 export function openLedger(file: string, options: SqliteChargesOptions): SqliteLedger {
-  const store = openCharges(file, options);
+  const store = openCharges(file, { timeoutMs: PATIENCE_MS, ...options });
   return { ...store, ...ledgerOf(store, SPELLING), store };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { route } from '../../cases/routes.ts';
 import { bazaarOf, descriptionOf, discoveryOf, readText, type Bazaar } from './kit.ts';
+import { threadMs } from '../../support/thread-time.ts';
 
 const SCHEMA = 'https://json-schema.org/draft/2020-12/schema';
 
@@ -290,9 +291,9 @@ describe('hostile documents', () => {
       return `    S${index}: { properties: { a: ${next}, b: ${next} } }`;
     });
     const text = `${answers('{ $ref: "#/components/schemas/S0" }', '{}')}components:\n  schemas:\n${doubling.join('\n')}\n    S40: { type: string }\n`;
-    const started = performance.now();
+    const started = threadMs();
     expect(shown(text)?.info).toEqual({ input: { type: 'http', method: 'GET' } });
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(threadMs() - started).toBeLessThan(5_000);
   });
 
   test('attack: a chain of references, and a circle of them, come to an end', () => {

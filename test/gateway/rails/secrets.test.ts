@@ -21,6 +21,7 @@ import {
   startScripted,
   type Scripted,
 } from './kit.ts';
+import { threadMs } from '../../support/thread-time.ts';
 
 const PRESENTED = read(makeRail().rail, makeOffer(), SIGNED);
 
@@ -166,8 +167,8 @@ describe('what stays', () => {
       'a.'.repeat(8000),
       '\\u0078'.repeat(2600),
     ];
-    const since = performance.now();
+    const since = threadMs();
     for (const text of texts) filter.text(text);
-    expect(performance.now() - since).toBeLessThan(1000);
+    expect(threadMs() - since).toBeLessThan(1000);
   });
 });

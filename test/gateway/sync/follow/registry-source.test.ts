@@ -316,10 +316,10 @@ describe('events', () => {
       (_req, res) => {
         res.writeHead(200, EVENTS);
         let beats = 0;
-        const timer = setInterval(() => (++beats > 4 ? clearInterval(timer) : res.write(':\n')), 100);
+        const timer = setInterval(() => (++beats > 4 ? clearInterval(timer) : res.write(':\n')), 300);
         res.on('close', () => clearInterval(timer));
       },
-      { quietMs: 250 },
+      { quietMs: 1_000 },
     );
     const opened = await remote.openEvents(AFTER, NEVER);
     if (opened.kind !== 'open') throw new Error(opened.kind);
