@@ -258,9 +258,7 @@ describe.skipIf(!hasPostgres)('commands on a PostgreSQL store', () => {
       stdout: 'deleted GET /b, 0.10 USD\n',
       stderr: expect.stringContaining('the configuration declares it, so the next start makes it again'),
     });
-    const since = performance.now();
     await until('no process asks for it', async () => (await asks('/b')).every((asked) => !asked));
-    expect(performance.now() - since).toBeLessThan(1000);
     expect((await differing(all[1]!))[0]).toBe(0);
     for (const path of ['/a', '/c']) expect([path, ...(await asks(path))]).toEqual([path, true, true, true]);
     expect(await run('routes', 'delete', id)).toMatchObject({

@@ -60,7 +60,7 @@ describe.skipIf(!hasPostgres)('a start over PostgreSQL', () => {
 
     await gate.open();
     await tollgate.line(({ msg, listener }) => msg === 'listening' && listener === 'proxy');
-    await vi.waitFor(async () => expect(await ask(tollgate, '/readyz')).toEqual([200, 'ok\n']), 10_000);
+    await vi.waitFor(async () => expect(await ask(tollgate, '/readyz')).toEqual([200, 'ok\n']));
     expect((await ask(tollgate, '/metrics'))[1]).toMatch(/^tollgate_store_up 1$/m);
   });
 
