@@ -187,7 +187,8 @@ describe('money at a decision', () => {
     paid.facilitator.fault('settle', { kind: 'wait', until: held.promise });
     const started = performance.now();
     const late = await asks('caddy', { target, requestId: 'late' }, credential);
-    expect(performance.now() - started).toBeLessThan(4_000);
+    // A facilitator may take 15 s.
+    expect(performance.now() - started).toBeLessThan(12_000);
     expect(late.status).toBe(503);
     expect(problemOf(late)).toMatchObject({ code: 'settlement_unknown', charged: 'unknown' });
     expect(problemOf(late)['charge_id']).toMatch(/^chg_/);
