@@ -37,12 +37,13 @@ beforeAll(async () => {
   plans = `selling:
   plans:
     - { id: p, ${asks('p', 'headers: { X-Secret: of-the-service }, timeout: 2s')} }
-    - { id: fresh, ${asks('fresh', 'cache: 0s, timeout: 2s')} }
+    - { id: fresh, ${asks('fresh', 'cache: 0s, timeout: 10s')} }
     - { id: late, ${asks('late', 'timeout: 30ms')} }
     - { id: lenient, ${asks('lenient', 'timeout: 2s, when_away: route')} }
 ${['zero', 'million', 'nonsense', 'redirect', 'huge', 'broken', 'gone'].map((id) => `    - { id: ${id}, ${asks(id, 'timeout: 2s')} }`).join('\n')}
 routes:
   - { method: GET, route_pattern: "/p/:kind", amount: "0.10", plan_id: p }
+  - { method: GET, route_pattern: /whole, amount: "3.00", plan_id: fresh }
 ${['fresh', 'late', 'lenient', 'zero', 'million', 'nonsense', 'redirect', 'huge', 'broken', 'gone'].map((id) => `  - { method: GET, route_pattern: "/${id}", amount: "0.10", plan_id: ${id} }`).join('\n')}
 `;
   kit = await startPlans(plans);
@@ -105,6 +106,26 @@ test('behaviour: a payment by its quote costs what was quoted, and the service i
   expect([dear.status, amountOf(dear), dear.headers['tollgate-reason']]).toEqual([
     ...[402, '4', 'quote_mismatch: it was made for a request that asks for something else'],
   ]);
+});
+
+test('behaviour: an answer of 4 KiB counts, with a description as long as that leaves room for, and one byte more does not', async () => {
+  const answerOf = (bytes: number): string => {
+    const around = JSON.stringify({ amount: '0.20', description: '' });
+    return JSON.stringify({ amount: '0.20', description: 'x'.repeat(bytes - around.length) });
+  };
+  say = answer(answerOf(4096));
+  const full = await kit.ask('/fresh?x=4096');
+  expect([full.status, amountOf(full)]).toEqual([402, '0.20']);
+  expect((JSON.parse(full.body) as { description: string }).description).toMatch(/^x+/);
+  say = answer(answerOf(4097));
+  expect(codeOf(await kit.ask('/fresh?x=4097'))).toBe('price_unavailable');
+});
+
+test("behaviour: a request that costs what its route says is asked for the route's amount as it is written", async () => {
+  say = answer({ amount: '3' });
+  expect(amountOf(await kit.ask('/whole?x=1'))).toBe('3.00');
+  const paid = await kit.pay('/whole?x=1');
+  expect([paid.status, kit.told()['tollgate-amount']]).toEqual([200, '3.00']);
 });
 
 const REDIRECTED: Say = (_req, res) => {

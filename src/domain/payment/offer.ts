@@ -4,7 +4,7 @@
 // against them.
 import { createHash, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { formatPrice, parsePrice, toAtomic, type Price } from './money.ts';
+import { comparePrices, formatPrice, parsePrice, toAtomic, type Price } from './money.ts';
 import { problem, type Problem, type FieldError } from '../problem.ts';
 import { describeRoute, type Route } from '../routing/route.ts';
 import type { PassTerms } from '../selling/pass.ts';
@@ -69,9 +69,11 @@ export function makeOffer(route: Route, receivers: Receivers, offered?: OfferedP
   if (!receiver.currencies.includes(route.currency)) {
     return problem('price_unpayable', `This route is priced in ${route.currency}, which its receiver does not take.`);
   }
-  const price = offered?.price ?? parsePrice(route.amount);
+  const own = parsePrice(route.amount);
+  const price = offered?.price ?? own;
   if (price === undefined) return problem('price_unpayable', 'This route has an amount that is not a price.');
-  const amount = offered === undefined ? route.amount : formatPrice(price);
+  const isOwn = own !== undefined && comparePrices(price, own) === 0;
+  const amount = isOwn ? route.amount : formatPrice(price);
   const ways = offeredWays(receiver, price);
   if (ways.length === 0) {
     return problem(

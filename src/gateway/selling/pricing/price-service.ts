@@ -38,7 +38,7 @@ const CALLS = 64;
 const WAITING = 256;
 const KEPT = 10_000;
 const MAX_BYTES = 4096;
-const LIMITS = { depth: 4, nodes: 64, string: 1024 };
+const LIMITS = { depth: 16, nodes: MAX_BYTES, string: MAX_BYTES };
 const DESCRIPTION_BYTES = 256;
 /** Services whose circuit breakers are remembered. */
 const SERVICES = 256;
