@@ -18,7 +18,7 @@ afterAll(() => files.remove());
 const SELLING = `
 receivers: [{ id: default, network: base-sepolia, rpc_url: none, pay_to_address: "${ADDRESS}", facilitators: ["http://127.0.0.1:9"] }]
 selling:
-  plans: [{ id: own, customers: [mine] }, { id: cards, customers: [card] }, { id: plain, free: { requests: 1, window: day, by: address, identities: 10 } }]
+  plans: [{ id: own, customers: [mine] }, { id: cards, customers: [card] }, { id: plain, free: { requests: 1, window: hour, by: address, identities: 10 } }]
   customers: [{ id: mine, header: Authorization, ask: { statuses: [401] } }, { id: card, header: X-Card, ask: { statuses: [403] } }]
 charges: { secrets: ["${SECRET}"] }
 `;
@@ -157,7 +157,7 @@ test('behaviour: check says in a line for each plan what decides, why where a re
   const { stdout } = await run('check', '-c', file);
   expect(stdout).toContain('  plan own: free for customers of mine, then a payment of the price of its route\n');
   expect(stdout).toContain(
-    '  plan plain: 1 free request a day for each address, if no payment is presented, then a payment of the price of its route\n',
+    '  plan plain: 1 free request an hour for each address, if no payment is presented, then a payment of the price of its route\n',
   );
   // A command that makes the store, so that there is something to look in.
   await run('keys', 'create', '--name', 'app', '--scope', 'sdk', '-c', file);

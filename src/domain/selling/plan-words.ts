@@ -54,7 +54,7 @@ function waysOf(plan: SalesPlan, nowMs: number): readonly string[] {
   if (passes.length > 0) ways.push(`free with a pass (${passes.map(describePass).join(', ')})`);
   if (free !== undefined)
     ways.push(
-      `${free.requests} free ${free.requests === 1 ? 'request' : 'requests'} a ${free.window} for each ${free.by}, if no payment is presented`,
+      `${free.requests} free ${free.requests === 1 ? 'request' : 'requests'} ${free.window === 'hour' ? 'an' : 'a'} ${free.window} for each ${free.by}, if no payment is presented`,
     );
   return ways;
 }
