@@ -43,6 +43,7 @@ import { createKeySet, type KeySet } from '../host/jwt/key-set.ts';
 import type { Log } from '../host/log.ts';
 import type { Metrics } from '../host/metrics.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
+import { createSlowLane } from '../host/slow-lane.ts';
 import { startPassBooks } from './pass-books.ts';
 import { createPassesFor, type PassesFor } from './pass-part.ts';
 
@@ -81,9 +82,11 @@ type SellingPartDeps = {
   readonly config: () => Config;
 };
 
-/** Wrong credentials of one client in a minute that are looked at, and refusals of the upstream's own sign-in. */
+/** Wrong credentials of one client in a minute that are looked at at once, and refusals of the upstream's own sign-in. */
 const REFUSED_A_MINUTE = 60;
 const ASKED_A_MINUTE = 10;
+/** How tokens of a client are checked that has shown more: 0.3 ms each, so that they take a tenth of a core at most. */
+const SLOW_LANE = { pauseMs: 3, places: 256 };
 /** Clients that are remembered. */
 const CLIENTS = 65_536;
 
@@ -103,6 +106,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
   const limitOf = (perMinute: number): ReturnType<typeof createRateLimit> =>
     createRateLimit({ perMinute, burst: perMinute, keys: CLIENTS }, clock.monotonic);
   const [refusals, asks] = [limitOf(REFUSED_A_MINUTE), limitOf(ASKED_A_MINUTE)];
+  const slowly = createSlowLane(SLOW_LANE, systemSchedule);
   const newId = createTokens(random, 16, 'base64url');
   const services = createPriceServices({ fetch: globalThis.fetch, clock, log, noteCall: metrics.priceService });
 
@@ -129,7 +133,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
         case 'keys':
           return recogniseKeys(header, id, keyFiles.open(proof.file));
         case 'jwt':
-          return recogniseTokens(header, id, proof, { keySet, clock, isOver });
+          return recogniseTokens(header, id, proof, { keySet, clock, isOver, slowly });
         case 'networks':
           return recogniseNetworks(proof.cidrs, id, trusts);
         case 'ask':

@@ -1,5 +1,6 @@
 // Recognises customers by tokens (JWT) of an issuer. Algorithm, issuer and audience are pinned by the configuration, and the
-// algorithm by the key: a token never says how it is checked. Verdicts are kept for a minute, or until the token ends.
+// algorithm by the key: a token never says how it is checked. Verdicts are kept for a minute, or until the token ends. A token
+// of a client that showed too many that were no good waits for its turn: the next one may be right, and its customer's.
 import { createPublicKey, createSecretKey, hash } from 'node:crypto';
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
@@ -8,6 +9,7 @@ import type { Clock } from '../../../host/clock.ts';
 import { algorithmsOf, ASYMMETRIC } from '../../../host/jwt/key-algorithms.ts';
 import type { KeySet } from '../../../host/jwt/key-set.ts';
 import { findMalformation } from '../../../host/jwt/token-form.ts';
+import type { SlowLane } from '../../../host/slow-lane.ts';
 import { headerValues } from '../../caller.ts';
 import { ABSENT, EXPIRED, UNKNOWN, type Recognise, type Recognition } from './recognition.ts';
 
@@ -15,8 +17,10 @@ export type TokensDeps = {
   /** The keys at a URL, one set for all entries that name it and for all configurations. */
   readonly keySet: (url: string) => KeySet;
   readonly clock: Clock;
-  /** Whether this client has shown too much that was refused: a further token is not looked at. */
+  /** Whether this client has shown too much that was refused: a further token is not looked at at once. */
   readonly isOver: (request: Parameters<Recognise>[0]) => boolean;
+  /** Checks those of a client that has shown too much. */
+  readonly slowly: SlowLane;
 };
 
 const MOST_BYTES = 8 * 1024;
@@ -30,7 +34,7 @@ type TokenVerdict = { readonly recognition: Recognition; readonly untilMs: numbe
 
 /** Throws if the key of the configuration cannot be used. */
 export function recogniseTokens(header: string, entry: string, proof: TokenProof, deps: TokensDeps): Recognise {
-  const { clock, isOver } = deps;
+  const { clock, isOver, slowly } = deps;
   const verify = createVerify(entry, proof, deps);
   const kept = new LRUCache<string, TokenVerdict>({ max: KEPT });
   return (request) => {
@@ -41,12 +45,13 @@ export function recogniseTokens(header: string, entry: string, proof: TokenProof
     const digest = hash('sha256', token);
     const known = kept.get(digest);
     if (known !== undefined && clock.now() < known.untilMs) return known.recognition;
-    if (isOver(request)) return UNKNOWN;
-    return verify(token).then(({ recognition, untilMs }) => {
+    const check = async (): Promise<Recognition> => {
+      const { recognition, untilMs } = await verify(token);
       if (recognition.kind !== 'unavailable')
         kept.set(digest, { recognition, untilMs: Math.min(untilMs, clock.now() + KEPT_MS) });
       return recognition;
-    });
+    };
+    return isOver(request) ? (slowly(check) ?? UNKNOWN) : check();
   };
 }
 
