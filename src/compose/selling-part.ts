@@ -35,7 +35,7 @@ import { createSelling, type SellingDeps } from '../gateway/selling/selling.ts';
 import { refuseAnonymous } from '../gateway/selling/anonymous.ts';
 import { refuseUnanswerable } from '../gateway/selling/unanswerable.ts';
 import type { AskedSale, PlannedRequest, Sell, WayToPass } from '../gateway/selling/way-to-pass.ts';
-import { createWouldCharge } from '../gateway/selling/would-charge.ts';
+import { createWouldCharge, type SeenResponse } from '../gateway/selling/would-charge.ts';
 import { createTrust } from '../gateway/trust.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
@@ -120,8 +120,8 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
     const counter = createRequestCounter(config.charges.secrets[0] ?? '', {
       ...{ store: counters, newId, schedule: systemSchedule, log },
     });
-    const wouldCharge = ({ sale, request }: AskedSale, head: Parameters<typeof judge>[2]): boolean =>
-      judge(ownOffer(sale.route), request.method, head);
+    const wouldCharge = ({ sale, request }: AskedSale, seen: SeenResponse): boolean =>
+      judge(ownOffer(sale.route), request.method, seen);
     const isOver = (request: PlannedRequest): boolean => {
       const client = clientOf(request);
       if (refusals.takeMs(client) > 0) return true;

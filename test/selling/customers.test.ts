@@ -2,7 +2,7 @@
 // counted in a real store. What a peer's paywall leaks by is an attack here.
 import { createHash, createHmac, generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, request, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { recogniseTokens } from '../../src/gateway/selling/customers/tokens.ts';
@@ -59,6 +59,8 @@ beforeAll(async () => {
     const access = req.headers['tollgate-access'];
     if (req.url?.startsWith('/own') === true && req.headers['x-own'] !== 'right' && access === 'customer') {
       res.writeHead(401, { 'www-authenticate': 'Own realm="x"' }).end('who are you');
+    } else if (req.url?.endsWith('held') === true) {
+      // Its client leaves.
     } else if (req.url?.endsWith('missing') === true) res.writeHead(404).end('nothing here');
     else res.end('served');
   };
@@ -85,7 +87,9 @@ beforeAll(async () => {
       ...['keys', 'tokens', 'office', 'own', 'own-free', 'metered', 'free', 'by-customer'].map(
         (id) => `  - { method: GET, route_pattern: "/${id}/*", amount: "0.10", plan_id: ${id} }`,
       ),
-      '  - { method: POST, route_pattern: "/own-free/*", amount: "0.10", plan_id: own-free }',
+      ...['own-free', 'free', 'metered'].map(
+        (id) => `  - { method: POST, route_pattern: "/${id}/*", amount: "0.10", plan_id: ${id} }`,
+      ),
       '  - { method: GET, route_pattern: /named, amount: "0.10", plan_id: keys, allow_anonymous: false }',
     ].join('\n'),
     {
@@ -411,6 +415,34 @@ describe('free requests and quotas', () => {
     expect(
       Number(seriesOf(await kit.metrics(), 'tollgate_customers_total', { customers: 'metered', result: 'quota' })),
     ).toBe(2);
+  });
+
+  /** Sends a request, and leaves once the API has it. */
+  async function leave(method: string, target: string, headers: Record<string, string>): Promise<void> {
+    const [served, told] = [kit.upstream.seen.length, kit.lines.length];
+    const req = request(new URL(target, kit.urlOf('proxy')), { method, headers, agent: false });
+    req.on('error', () => undefined).end();
+    await vi.waitFor(() => expect(kit.upstream.seen.length).toBeGreaterThan(served), { timeout: 10_000 });
+    req.destroy();
+    await vi.waitFor(() => expect(kit.lines.slice(told).some(({ msg }) => msg === 'request')).toBe(true), {
+      timeout: 10_000,
+    });
+  }
+
+  test('attack: a POST whose client leaves once the API has it stays counted, because its effect is the service; a GET is given back', async () => {
+    kit.pass(3_600_000);
+    const { headers } = from('192.0.2.44');
+    await leave('GET', '/free/held', headers);
+    expect((await kit.ask('/free/a', { headers })).headers['tollgate-free-left']).toMatch(/^1; /);
+    await leave('POST', '/free/held', headers);
+    expect(reasonOf(await kit.ask('/free/a', { headers }))).toEqual([402, 'free_used_up']);
+  });
+
+  test('attack: a customer who leaves a POST once the API has it has used it of the quota', async () => {
+    kit.pass(86_400_000);
+    const headers = { 'X-Api-Key': METERED, 'X-Forwarded-For': '192.0.2.45' };
+    for (let n = 0; n < 2; n++) await leave('POST', '/metered/held', headers);
+    expect([(await kit.ask('/metered/a', { headers })).status, kit.told()['tollgate-access']]).toEqual([200, 'free']);
   });
 });
 

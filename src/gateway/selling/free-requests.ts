@@ -3,7 +3,6 @@
 // for. If the ledger cannot count, nothing is free.
 import { freeScope, type FreeRequests } from '../../domain/selling/plan.ts';
 import { windowAt } from '../../domain/selling/window.ts';
-import type { SeenResponseHead } from '../outcome.ts';
 import { givingBack } from './giving-back.ts';
 import { grantAccess } from './grant.ts';
 import type { CountedRequest, RequestCounter } from './request-counter.ts';
@@ -16,6 +15,7 @@ import {
   type Ruling,
   type WayToPass,
 } from './way-to-pass.ts';
+import type { SeenResponse } from './would-charge.ts';
 
 /** Whose request it is, and the larger network that it comes from, if it is known. */
 export type RequestSubject = { readonly subject: string; readonly group: string | undefined };
@@ -24,7 +24,7 @@ export type FreeRequestsDeps = {
   readonly counter: RequestCounter;
   /** Finds whose request it is; undefined: it cannot be told. */
   readonly subjectOf: (by: FreeRequests['by'], request: PlannedRequest) => RequestSubject | undefined;
-  readonly wouldCharge: (asked: AskedSale, head: SeenResponseHead) => boolean;
+  readonly wouldCharge: (asked: AskedSale, seen: SeenResponse) => boolean;
   readonly metrics: Pick<SaleMetrics, 'free'>;
 };
 
@@ -55,8 +55,8 @@ async function takeOne(
     'free',
     sale,
     givingBack(
-      (head) => {
-        const charged = wouldCharge(asked, head);
+      (seen) => {
+        const charged = wouldCharge(asked, seen);
         if (charged) metrics.free(sale.plan.id);
         return charged;
       },

@@ -4,19 +4,19 @@
 import type { CustomerEntry } from '../../../domain/selling/customer.ts';
 import { problem } from '../../../domain/problem.ts';
 import { windowAt } from '../../../domain/selling/window.ts';
-import type { SeenResponseHead } from '../../outcome.ts';
 import { grantAccess } from '../grant.ts';
 import { givingBack } from '../giving-back.ts';
 import type { RequestCounter } from '../request-counter.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
 import { NEXT, refuse, type AskedSale, type NotPassed, type Ruling, type WayToPass } from '../way-to-pass.ts';
+import type { SeenResponse } from '../would-charge.ts';
 import type { Recognise, Recognition } from './recognition.ts';
 
 export type CustomersDeps = {
   readonly recognise: Recognise;
   readonly counter: RequestCounter;
   /** Whether a response would have been charged for: only then a counted request stays counted. */
-  readonly wouldCharge: (asked: AskedSale, head: SeenResponseHead) => boolean;
+  readonly wouldCharge: (asked: AskedSale, seen: SeenResponse) => boolean;
   readonly metrics: Pick<SaleMetrics, 'customer'>;
   /** Notes that a client showed what was refused. */
   readonly refused: (asked: AskedSale) => void;
@@ -85,7 +85,7 @@ async function withinQuota(
   }
   metrics.customer(id, 'known', givenName(entry, name));
   const back = givingBack(
-    (head) => wouldCharge(asked, head),
+    (seen) => wouldCharge(asked, seen),
     () => counter.giveBack(taken),
   );
   return grantAccess('customer', asked.sale, { ...named(name), ...back });
