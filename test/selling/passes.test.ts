@@ -221,6 +221,23 @@ describe('a pass by seconds', () => {
     expect(JSON.stringify(kit.lines)).not.toContain(token);
   });
 
+  test('behaviour: a pass keeps the end that it was sold with, and tells it, though the plan now sells a shorter one for the same money', async () => {
+    const text = [PLANS, SECRETS, ROUTES].join('\n');
+    const { answer } = await buy('/a', 'day');
+    await kit.reload(text.replace('amount: "0.75", seconds: 86400 }', 'amount: "0.75", seconds: 3600 }'));
+    const told = async (): Promise<unknown> => {
+      const { status, headers } = await present('/a', tokenOf(answer));
+      const life = /Max-Age=(\d+)/.exec(String(headers['set-cookie']))?.[1];
+      return [status, headers['tollgate-pass-left'], `${life}s`];
+    };
+    const whole = expect.stringMatching(/^863\d\ds$|^86400s$/) as string;
+    expect(await told()).toEqual([200, whole, whole]);
+    kit.pass(2 * 3_600_000);
+    const rest = expect.stringMatching(/^791\d\ds$|^79200s$/) as string;
+    expect(await told()).toEqual([200, rest, rest]);
+    await kit.reload(text);
+  });
+
   test('behaviour: the identical payment is as good as the token on every route of its scope, whatever happened to the answer', async () => {
     const { credential } = await buy('/a', 'day');
     const calls = kit.facilitated.length;
