@@ -39,6 +39,10 @@ export type PlanKit = {
   readonly pass: (ms: number) => void;
   /** Has the clock stand still at the next whole second and `ms`; `pass` moves it on. */
   readonly hold: (ms?: number) => void;
+  /** Has the clock stand still at a time; `pass` moves it on. */
+  readonly standAt: (now: number) => void;
+  /** Sets the clock to the time of this machine and has it run. */
+  readonly release: () => void;
   readonly now: () => number;
   readonly reload: (text: string) => Promise<void>;
   /** Address of a listener, such as `admin`. */
@@ -51,13 +55,15 @@ export type PlanKit = {
 const JWT_SECRET = 'a-secret-of-the-plan-kit-of-32-bytes';
 export const API_KEY = 'a-key-of-the-plan-kit-1';
 
+type Money = { readonly facilitator: string; readonly rpcUrl: string };
+
 /** The configuration of the kit around `text`, which says routes and plans. */
-function around(text: string, upstream: string, facilitator: string, proxy: string): string {
+function around(text: string, upstream: string, { facilitator, rpcUrl }: Money, proxy: string): string {
   return [
     `proxy: { listen: "127.0.0.1:0", upstream: "${upstream}", timeouts: { drain_delay: 0s }${proxy} }`,
     `registry: { listen: "127.0.0.1:0", store: "sqlite:tollgate.db", api_keys: [{ name: kit, key: ${API_KEY}, scopes: [sdk, ledger] }], jwt: { secret: ${JWT_SECRET} } }`,
     'admin: { listen: "127.0.0.1:0" }',
-    `receivers: [{ id: default, network: base-sepolia, rpc_url: none, pay_to_address: "0x${'1'.repeat(40)}", facilitators: ["${facilitator}"] }]`,
+    `receivers: [{ id: default, network: base-sepolia, rpc_url: ${rpcUrl}, pay_to_address: "0x${'1'.repeat(40)}", facilitators: ["${facilitator}"] }]`,
     text,
   ].join('\n');
 }
@@ -82,6 +88,8 @@ export async function startPlans(
     files: given = {},
     behind,
     aroundPasses,
+    money,
+    startsMsAgo = 0,
   }: {
     proxy?: string;
     handle?: RequestListener;
@@ -90,6 +98,10 @@ export async function startPlans(
     behind?: string;
     /** Put around the books of passes. */
     aroundPasses?: PartWrappers['aroundPasses'];
+    /** A chain and its facilitator, in place of the one that believes what it is told. */
+    money?: Money;
+    /** By how much its clock is slow at the start. */
+    startsMsAgo?: number;
   } = {},
 ): Promise<PlanKit> {
   const files = temporaryFolder();
@@ -97,13 +109,22 @@ export async function startPlans(
   const upstream = await startUpstream(handle);
   const { url: facilitator, calls, close: closeFacilitator } = await startBeliever();
   const lines: LogFields[] = [];
-  let ahead = 0;
+  let ahead = -startsMsAgo;
   let still: { readonly now: number; readonly monotonic: number } | undefined;
   const now = (): number => (still?.now ?? systemClock.now()) + ahead;
-  const monotonic = (): number => (still?.monotonic ?? systemClock.monotonic()) + ahead;
+  const monotonic = (): number => (still?.monotonic ?? systemClock.monotonic()) + ahead + startsMsAgo;
+  const standAt = (time: number): void => {
+    still = { now: time - ahead, monotonic: systemClock.monotonic() };
+  };
   const log = createLog('debug', (line) => void lines.push(JSON.parse(line) as LogFields), now);
   const configOf = (said: string): Config =>
-    readText(around(said, behind ?? upstream.url, facilitator, proxy === '' ? '' : `, ${proxy}`), files.folder, now());
+    readText(
+      around(
+        ...([said, behind ?? upstream.url, money ?? { facilitator, rpcUrl: 'none' }] as const),
+        proxy === '' ? '' : `, ${proxy}`,
+      ),
+      ...([files.folder, now()] as const),
+    );
   const tollgate: Tollgate = await startTollgate(configOf(text), {
     ...{ log, random: createRandom(), version: '0.0.0', aroundPasses },
     clock: { now, monotonic },
@@ -147,9 +168,11 @@ export async function startPlans(
     },
     urlOf: (listener) => `http://127.0.0.1:${tollgate.addresses[listener]?.port}`,
     pass: (ms) => void (ahead += ms),
-    hold: (ms = 0) => {
-      const second = Math.ceil((systemClock.now() + ahead) / 1000) * 1000;
-      still = { now: second + ms - ahead, monotonic: systemClock.monotonic() };
+    hold: (ms = 0) => standAt(Math.ceil((systemClock.now() + ahead) / 1000) * 1000 + ms),
+    standAt,
+    release: () => {
+      still = undefined;
+      ahead = 0;
     },
     reload: (said) => tollgate.reload(configOf(said)),
     close: async () => {
