@@ -22,7 +22,7 @@ const MOST_NAME_BYTES = 64;
 const SLICE = 1024;
 const KEY_LINE =
   '64 hexadecimal digits of the SHA-256 of a key, then maybe a name of up to 64 visible ASCII characters';
-const [TAB, LINE_FEED, RETURN, SPACE, HASH, LAST_VISIBLE] = [0x09, 0x0a, 0x0d, 0x20, 0x23, 0x7e];
+const [TAB, LINE_FEED, RETURN, SPACE, HASH, DASH, LAST_VISIBLE] = [0x09, 0x0a, 0x0d, 0x20, 0x23, 0x2d, 0x7e];
 /** Value of each byte as a hexadecimal digit; 255: it is none. */
 const DIGITS = Uint8Array.from({ length: 256 }, (_, byte) => {
   const value = '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase());
@@ -142,6 +142,8 @@ function nameIn(file: Uint8Array, { start, end }: FilePart): FilePart | undefine
   if (end < digestEnd || !isSpace(file[digestEnd])) return undefined;
   let at = digestEnd;
   while (isSpace(file[at])) at++;
+  // sha256sum writes a dash for what it reads from a pipe: as a name all keys would share it, and one quota.
+  if (end - at === 1 && file[at] === DASH) return { start: end, end };
   if (end - at > MOST_NAME_BYTES) return undefined;
   for (let each = at; each < end; each++) {
     const byte = file[each] ?? 0;

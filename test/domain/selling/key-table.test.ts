@@ -29,6 +29,11 @@ test('behaviour: a key is found by its digest, with its name, whatever the ends 
   ]);
 });
 
+test('behaviour: a line as sha256sum prints it has no name: its dash is that of what was read', () => {
+  expect(read(line('piped', '  -\n')).find(digestOf('piped'))).toBe('');
+  expect(read(line('piped', ' --')).find(digestOf('piped'))).toBe('--');
+});
+
 test('behaviour: of a key that stands twice the first line counts, and an empty file finds nobody', () => {
   const table = read(`${line('twice', ' first')}\n${line('twice', ' second')}\n${line('after', ' third')}\n`);
   expect(table.find(digestOf('twice'))).toBe('first');
