@@ -3,7 +3,7 @@
 // and body of every answer under load. autocannon's own `non2xx` would call a 402 a failure. Nothing is timed by it: it
 // takes more CPU for a request than nginx does, so that what it loads is idle half of the time.
 import autocannon from 'autocannon';
-import { lineOf, type Asked } from './question.ts';
+import { linesOf, type Asked } from './question.ts';
 import { POST_BODY } from './upstream-answers.ts';
 
 export type CannonJob = {
@@ -71,10 +71,9 @@ function requestsOf({ method, paths, body, asked = 'request' }: CannonJob): auto
     const { prefix } = paths;
     return [{ ...rest, setupRequest: (request) => Object.assign(request, { path: prefix + unique() }) }];
   }
-  return paths.map((target) => {
-    const { path, headers } = lineOf(asked, target);
-    return { ...rest, path, headers: { ...rest.headers, ...headers } };
-  });
+  // autocannon makes the whole list anew for each connection, so one line a path is enough of it.
+  const lines = linesOf(asked, paths).slice(0, paths.length);
+  return lines.map(({ path, headers }) => ({ ...rest, path, headers: { ...rest.headers, ...headers } }));
 }
 
 /** No two alike, also not across the processes of one run. */

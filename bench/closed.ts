@@ -3,7 +3,7 @@
 // answer's status is; a connection that breaks is a fault.
 import { connect } from 'node:net';
 import { readCpuUs } from './process.ts';
-import { headLines, lineOf, type Asked } from './question.ts';
+import { headLines, lineOf, linesOf, type Asked, type Line } from './question.ts';
 import { POST_BODY } from './upstream-answers.ts';
 import { readStatus, type Reader } from './wire.ts';
 
@@ -82,15 +82,15 @@ function useConnection(
 function requestsOf({ port, method, paths, body, asked = 'request' }: ClosedJob): () => Buffer {
   const fields =
     body === 'none' ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(POST_BODY)}\r\n`;
-  const make = (target: string): Buffer =>
+  const make = (line: Line): Buffer =>
     Buffer.from(
-      `${method} ${lineOf(asked, target).path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${headLines(asked, target)}${fields}\r\n${body === 'none' ? '' : POST_BODY}`,
+      `${method} ${line.path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${headLines(line)}${fields}\r\n${body === 'none' ? '' : POST_BODY}`,
     );
   let n = 0;
   if ('prefix' in paths) {
     const { prefix } = paths;
-    return () => make(`${prefix}${process.pid.toString(36)}-${(n++).toString(36)}`);
+    return () => make(lineOf(asked, `${prefix}${process.pid.toString(36)}-${(n++).toString(36)}`));
   }
-  const made = paths.map(make);
-  return () => made[n++ % made.length] ?? make('/');
+  const made = linesOf(asked, paths).map(make);
+  return () => made[n++ % made.length] ?? make(lineOf(asked, '/'));
 }

@@ -5,6 +5,7 @@
 import {
   allowName,
   askedDemandName,
+  besidePassesName,
   besideQuestionsName,
   changingName,
   CONSTANT,
@@ -14,10 +15,12 @@ import {
   NGINX,
   PAID_GET,
   PAID_POST,
+  passName,
   pricedName,
   swappedName,
   tollgateName,
   unpricedName,
+  verifiedPassName,
 } from './names.ts';
 import { difference, median, ratio, spreadOf, type Row, type Spread } from './report.ts';
 
@@ -56,6 +59,8 @@ const thousandth =
 
 const X = { unit: 'x', digits: 2 } as const;
 const SHARE = { better: 'more', unit: '', digits: 2 } as const;
+/** CPU that a pass takes beyond what a free GET takes: no store is asked, and a token is verified by one HMAC. */
+const OVER_FREE = { better: 'less', must: 10, aim: 5, unit: 'us', digits: 1 } as const;
 const LESS = { ...X, better: 'less' } as const;
 
 export const GOALS: readonly Goal[] = [
@@ -82,6 +87,18 @@ export const GOALS: readonly Goal[] = [
       const [priced, unpriced] = [find(pricedName(MAIN)), find(unpricedName(MAIN))];
       return priced && unpriced && difference(priced.rounds, unpriced.rounds, 'cpuUs');
     },
+  },
+  {
+    what: 'GET with a pass by seconds, over a free GET',
+    section: 'pass',
+    ...OVER_FREE,
+    read: (find) => overFree(find, passName(MAIN)),
+  },
+  {
+    what: 'the same, every token verified',
+    section: 'pass',
+    ...OVER_FREE,
+    read: (find) => overFree(find, verifiedPassName(MAIN)),
   },
   {
     what: 'an allow for a free path, CPU to a free GET',
@@ -212,6 +229,11 @@ export const GOALS: readonly Goal[] = [
     read: (find) => valueOf(find(tollgateName(MAIN)), 'heldMb'),
   },
 ];
+
+function overFree(find: (row: string) => Row | undefined, name: string): Spread | undefined {
+  const [pass, free] = [find(name), find(besidePassesName(MAIN))];
+  return pass && free && difference(pass.rounds, free.rounds, 'cpuUs');
+}
 
 function over(a: Row | undefined, b: Row | undefined, key: string): Spread | undefined {
   return a === undefined || b === undefined ? undefined : ratio(a.rounds, b.rounds, key);

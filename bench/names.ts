@@ -20,6 +20,10 @@ export const besideDocumentName = (routes: number): string => `Tollgate, ${route
 /** 402s of one process: of a route without a plan, and of one whose plan prices what is asked. */
 export const unpricedName = (routes: number): string => `Tollgate, ${routes} routes, 402 without a plan`;
 export const pricedName = (routes: number): string => `Tollgate, ${routes} routes, 402 priced by rules`;
+/** Rows of one process: free GETs, and those of a pass by seconds whose token is known, or is verified each time. */
+export const besidePassesName = (routes: number): string => `Tollgate, ${routes} routes, free beside passes`;
+export const passName = (routes: number): string => `Tollgate, ${routes} routes, a pass by seconds`;
+export const verifiedPassName = (routes: number): string => `Tollgate, ${routes} routes, every token verified`;
 /** Rows of a decision listener, and the 402 that the proxy of the same process writes. */
 export const allowName = (routes: number): string => `Tollgate, ${routes} routes, an allow`;
 export const askedDemandName = (routes: number): string => `Tollgate, ${routes} routes, 402 to a question`;

@@ -1,15 +1,25 @@
-// A question to a decision listener as Caddy asks it: the target stands in a header, and the request line says nothing. The loads
-// send the same bytes, whichever program does.
+// What a load sends for a path: the request itself, the same with a pass, or a question to a decision listener as Caddy asks it, whose
+// target stands in a header while the request line says nothing. The loads send the same bytes, whichever program does.
+import { tokenOf } from './pass-tokens.ts';
 
 /** Secret that the listener of the bench wants. */
 export const SECRET = 'bench-secret-of-the-proxy';
 
-/** What a load sends for each path: the request itself, or the question whether it may pass. */
-export type Asked = 'request' | 'question';
+/** What a load sends for each path: the request itself, the question whether it may pass, or it with one of so many passes. */
+export type Asked = 'request' | 'question' | { readonly passes: number };
 
-/** Path and headers for `target`, beside Host. */
-export function lineOf(asked: Asked, target: string): { path: string; headers: Readonly<Record<string, string>> } {
+export type Line = { readonly path: string; readonly headers: Readonly<Record<string, string>> };
+
+/** What is sent in turn. */
+export function linesOf(asked: Asked, paths: readonly string[]): Line[] {
+  const count = typeof asked === 'string' ? paths.length : Math.max(paths.length, asked.passes);
+  return Array.from({ length: count }, (_, n) => lineOf(asked, paths[n % paths.length] ?? '/', n));
+}
+
+/** Path and headers of request number `n` for `target`, beside Host. */
+export function lineOf(asked: Asked, target: string, n = 0): Line {
   if (asked === 'request') return { path: target, headers: {} };
+  if (asked !== 'question') return { path: target, headers: { 'Tollgate-Pass': tokenOf(n % asked.passes) } };
   return {
     path: '/',
     headers: {
@@ -25,8 +35,8 @@ export function lineOf(asked: Asked, target: string): { path: string; headers: R
 }
 
 /** The same as lines of a head. */
-export function headLines(asked: Asked, target: string): string {
-  return Object.entries(lineOf(asked, target).headers)
+export function headLines({ headers }: Line): string {
+  return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('');
 }

@@ -7,6 +7,7 @@ import { measurePaid } from './paying.ts';
 import { measureDecisions } from './deciding.ts';
 import { measureDemands } from './demands.ts';
 import { measureFree, measurePost } from './forwarding.ts';
+import { measurePasses } from './pass-by-seconds.ts';
 import { measurePrices } from './pricing.ts';
 import { measureMatcher, measureQuotes } from './matching.ts';
 import type { Section } from './report.ts';
@@ -37,6 +38,11 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'price',
     summary: '402 of a price by rules and units, beside one without a plan',
     run: (stage) => measurePrices(withMoreRounds(stage)),
+  },
+  {
+    name: 'pass',
+    summary: 'GET with a pass by seconds, beside a free GET',
+    run: (stage) => measurePasses(withMoreRounds(stage)),
   },
   {
     name: 'decision',

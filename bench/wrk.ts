@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ClosedJob, ClosedResult } from './closed.ts';
 import { isInstalled, LOAD_CORE, readCpuUs, runToEnd } from './process.ts';
-import { headLines, lineOf, type Asked } from './question.ts';
+import { headLines, linesOf, type Asked } from './question.ts';
 import { POST_BODY } from './upstream-answers.ts';
 
 /** What the script at the end of a run prints. */
@@ -77,7 +77,7 @@ end`;
 }
 
 function inTurn(method: string, paths: readonly string[], asked: Asked): string {
-  const lines = paths.map((target) => `${lineOf(asked, target).path} HTTP/1.1\r\n${headLines(asked, target)}`);
+  const lines = linesOf(asked, paths).map((line) => `${line.path} HTTP/1.1\r\n${headLines(line)}`);
   return `local requests = {}
 for _, line in ipairs({ ${lines.map((line) => JSON.stringify(line)).join(', ')} }) do
   requests[#requests + 1] = "${method} " .. line .. rest

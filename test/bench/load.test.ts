@@ -7,11 +7,14 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { countFault } from '../../bench/check.ts';
 import type { ClosedJob } from '../../bench/closed.ts';
+import { PASS_PLAN, PASS_SECRET } from '../../bench/pass-tokens.ts';
 import { readRows } from '../../bench/paying.ts';
 import { isInstalled } from '../../bench/process.ts';
+import { linesOf } from '../../bench/question.ts';
 import { POST_BODY } from '../../bench/upstream-answers.ts';
 import { readStatus, type Reader } from '../../bench/wire.ts';
 import { faultsOf, runWrk } from '../../bench/wrk.ts';
+import { createPassTokens } from '../../src/domain/selling/pass-token.ts';
 
 describe('the count of the upstream', () => {
   test.each([
@@ -27,6 +30,19 @@ describe('the count of the upstream', () => {
     expect(countFault(0, undefined)).toBeUndefined();
     expect(countFault(1, undefined)).toContain('none may');
   });
+});
+
+test('behaviour: a load with more passes than paths presents each of them in turn, all good, and no two alike', () => {
+  const lines = linesOf({ passes: 5 }, ['/a', '/b']);
+  expect(lines.map(({ path }) => path)).toEqual(['/a', '/b', '/a', '/b', '/a']);
+  const tokens = lines.map(({ headers }) => headers['Tollgate-Pass'] ?? '');
+  expect(new Set(tokens).size).toBe(5);
+  const { read } = createPassTokens([PASS_SECRET]);
+  expect(tokens.map((token) => read(token)?.isOfPlan(PASS_PLAN))).toEqual(tokens.map(() => true));
+  expect(linesOf('request', ['/a', '/b'])).toEqual([
+    { path: '/a', headers: {} },
+    { path: '/b', headers: {} },
+  ]);
 });
 
 describe('what wrk is told and what it says', () => {
