@@ -1,9 +1,10 @@
 // Changes of state on SQLite: written down in the transaction that makes them, while somebody watches, and read in order.
-// Nobody who watches costs a payment one look at one row.
+// Without anybody who watches, a payment costs nothing here.
 import type { DatabaseSync } from 'node:sqlite';
 import type { ChargeState } from '../../../domain/payment/charge.ts';
 import { CHANGES_KEPT_MS, WATCHED_MS, type ChangeLog } from '../../../domain/payment/reports.ts';
 import { integer } from '../rows.ts';
+import type { SmallTables } from './small-tables.ts';
 
 type ChangeWrites = {
   readonly moved: (id: string, before: ChargeState | undefined, after: ChargeState) => void;
@@ -14,9 +15,9 @@ type ChangeWrites = {
   readonly watch: (now: number) => ChangeLog;
 };
 
-export function createChangeWrites(db: DatabaseSync): ChangeWrites {
+export function createChangeWrites(db: DatabaseSync, tables: SmallTables): ChangeWrites {
   const sql = {
-    watched: db.prepare('SELECT 1 FROM charge_watch WHERE watched_until > ?'),
+    watched: db.prepare('SELECT watched_until FROM charge_watch'),
     tell: db.prepare('INSERT INTO charge_changes (charge_id, state, at) VALUES (?, ?, ?)'),
     log: db.prepare(
       `SELECT watched_until, told_after, max(told_after, coalesce((SELECT max(n) FROM charge_changes), 0)) AS last,
@@ -25,14 +26,14 @@ export function createChangeWrites(db: DatabaseSync): ChangeWrites {
     forget: db.prepare('DELETE FROM charge_changes WHERE n <= ?'),
     watch: db.prepare('UPDATE charge_watch SET watched_until = ?, told_after = ?'),
   };
+  const watchedUntil = tables.remember(() => integer(sql.watched.get() ?? {}, 'watched_until'));
   let gathered: (readonly [id: string, state: ChargeState])[] = [];
   return {
     moved: (id, before, after) => {
       if (before !== after) gathered.push([id, after]);
     },
     write: (now) => {
-      if (gathered.length > 0 && sql.watched.get(now) !== undefined)
-        for (const [id, state] of gathered) sql.tell.run(id, state, now);
+      if (gathered.length > 0 && watchedUntil() > now) for (const [id, state] of gathered) sql.tell.run(id, state, now);
       gathered = [];
     },
     clear: () => void (gathered = []),
@@ -43,6 +44,7 @@ export function createChangeWrites(db: DatabaseSync): ChangeWrites {
       const after = Math.max(isWatched ? integer(row, 'told_after') : last, old);
       sql.forget.run(after);
       sql.watch.run(now + WATCHED_MS, after);
+      tables.changed();
       return { after, last };
     },
   };

@@ -10,14 +10,14 @@ const assignment = (column: string): string => `${column} = ${bound(column)}`;
 /** Binds `allValues`. */
 export const INSERT = `INSERT INTO charges (${ALL.join(', ')}) VALUES (${ALL.map(bound).join(', ')})`;
 /**
- * Changes the columns at these positions of one version of one row. Binds their values in that order, then the id, the
- * version and, `withLease`, the end of the lease.
+ * Changes the columns at these positions of one version of one row. Binds their values in that order, then the row's number if it
+ * is named `bySeq`, the id, the version and, `withLease`, the end of the lease.
  */
-export function updateOf(columns: readonly number[], withLease: boolean): string {
+export function updateOf(columns: readonly number[], bySeq: boolean, withLease: boolean): string {
   const changed = columns.flatMap((index) => ALL[index] ?? []);
-  const lease = withLease ? ' AND lease_until = ?' : '';
+  const [seq, lease] = [bySeq ? 'seq = ? AND ' : '', withLease ? ' AND lease_until = ?' : ''];
   return `UPDATE charges SET ${['version = version + 1', ...changed.map(assignment)].join(', ')}
-    WHERE id = ? AND version = ?${lease}`;
+    WHERE ${seq}id = ? AND version = ?${lease}`;
 }
 /** Selects what `readStored` reads; the condition follows. */
 const select = (hint = ''): string => `SELECT charges.seq AS seq, version, ${selected(ALL)},

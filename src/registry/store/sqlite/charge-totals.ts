@@ -20,46 +20,65 @@ export type Totals = {
   readonly clear: () => void;
 };
 
-type Sum = { readonly key: readonly (string | number)[]; charges: number; amount: bigint };
+/** Row of one table, and what this transaction adds to it. */
+type Sum = { readonly table: SumTable; readonly key: readonly (string | number)[]; charges: number; amount: bigint };
 /** Rows of one table: added to, read and put by the same key. `add` changes no row if it could not hold the sum. */
 type SumTable = {
   readonly add: StatementSync;
   readonly read: StatementSync;
   readonly put: StatementSync;
+  /** Rows that were added to, by their keys. */
   readonly sums: Map<string, Sum>;
 };
 
 /** Digits of two numbers whose sum SQLite holds exactly, as an integer of 64 bits. */
 const ADDED_DIGITS = 18;
+/** Kinds of settlement whose rows are remembered: those of one route and way within a minute are of one kind. */
+const REMEMBERED = 1000;
 const COLUMNS = 'route_id = ? AND currency = ? AND network = ? AND asset = ? AND asset_decimals = ?';
+const AT_HOUR = `hour = ? AND ${COLUMNS}`;
+const AT_STEP = `step = ? AND start = ? AND ${COLUMNS}`;
 
 export function createTotals(db: DatabaseSync): Totals {
   const sql = {
     count: db.prepare('UPDATE charge_counts SET charges = charges + ? WHERE state = ?'),
   };
-  const byRouteAndHour: SumTable = {
-    add: db.prepare(addTo('charge_sums', 8, 'charges')),
-    read: db.prepare(`SELECT charges, amount FROM charge_sums WHERE hour = ? AND ${COLUMNS}`),
-    put: db.prepare('INSERT OR REPLACE INTO charge_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
-    sums: new Map(),
-  };
-  const refunds: SumTable = {
-    add: db.prepare(addTo('refund_sums', 8, 'refunds')),
-    read: db.prepare(`SELECT refunds AS charges, amount FROM refund_sums WHERE hour = ? AND ${COLUMNS}`),
-    put: db.prepare('INSERT OR REPLACE INTO refund_sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
-    sums: new Map(),
-  };
-  const bySteps: SumTable = {
-    add: db.prepare(addTo('charge_totals', 9, 'charges')),
-    read: db.prepare(`SELECT charges, amount FROM charge_totals WHERE step = ? AND start = ? AND ${COLUMNS}`),
-    put: db.prepare('INSERT OR REPLACE INTO charge_totals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
-    sums: new Map(),
-  };
+  const byRouteAndHour = tableOf(db, 'charge_sums', 'charges', AT_HOUR);
+  const refunds = tableOf(db, 'refund_sums', 'refunds', AT_HOUR);
+  const bySteps = tableOf(db, 'charge_totals', 'charges', AT_STEP);
   const counts = new Map<ChargeState, number>();
   const count = (state: ChargeState, by: number): void => void counts.set(state, (counts.get(state) ?? 0) + by);
+  /** Rows that a settlement adds to. To find them by one name costs a third of naming each. */
+  let rowsOfSettlements = new Map<string, readonly Sum[]>();
+  let changed: Sum[] = [];
+  const add = (sum: Sum, amount: bigint): void => {
+    if (sum.charges === 0) changed.push(sum);
+    sum.charges += 1;
+    sum.amount += amount;
+  };
+  const rowsOf = (settled: SumFacts): readonly Sum[] => {
+    const { routeId, currency, network, asset, assetDecimals, at } = settled;
+    const name = `${stepOf(at, 'minute')} ${routeId} ${currency} ${network} ${asset} ${assetDecimals}`;
+    const known = rowsOfSettlements.get(name);
+    if (known !== undefined) return known;
+    if (rowsOfSettlements.size >= REMEMBERED) {
+      rowsOfSettlements = new Map();
+      for (const { sums } of [byRouteAndHour, bySteps]) sums.clear();
+    }
+    const what = [currency, network, asset, assetDecimals];
+    const rows = [
+      rowOf(byRouteAndHour, [stepOf(at, 'hour'), routeId, ...what]),
+      ...TOTALS_STEPS.map((step) => rowOf(bySteps, [step, stepOf(at, step), ALL_ROUTES, ...what])),
+      rowOf(bySteps, ['day', stepOf(at, 'day'), routeId, currency, '', '', assetDecimals]),
+    ];
+    rowsOfSettlements.set(name, rows);
+    return rows;
+  };
   const clear = (): void => {
     counts.clear();
-    for (const { sums } of [byRouteAndHour, bySteps, refunds]) sums.clear();
+    for (const sum of changed) [sum.charges, sum.amount] = [0, 0n];
+    changed = [];
+    refunds.sums.clear();
   };
 
   return {
@@ -67,49 +86,51 @@ export function createTotals(db: DatabaseSync): Totals {
       if (before !== undefined) count(before, -charges);
       if (after !== undefined) count(after, charges);
     },
-    settled: ({ routeId, currency, network, asset, assetDecimals, at, amount }) => {
-      const what = [currency, network, asset, assetDecimals];
-      gather(byRouteAndHour, [stepOf(at, 'hour'), routeId, ...what], amount);
-      for (const step of TOTALS_STEPS) gather(bySteps, [step, stepOf(at, step), ALL_ROUTES, ...what], amount);
-      gather(bySteps, ['day', stepOf(at, 'day'), routeId, currency, '', '', assetDecimals], amount);
+    settled: (settled) => {
+      const amount = BigInt(settled.amount);
+      for (const sum of rowsOf(settled)) add(sum, amount);
     },
     refunded: ({ routeId, currency, network, asset, assetDecimals, at, amount }) =>
-      gather(refunds, [stepOf(at, 'hour'), routeId, currency, network, asset, assetDecimals], amount),
+      add(rowOf(refunds, [stepOf(at, 'hour'), routeId, currency, network, asset, assetDecimals]), BigInt(amount)),
     write: () => {
       for (const [state, by] of counts) if (by !== 0) sql.count.run(by, state);
-      writeSums(byRouteAndHour);
-      writeSums(bySteps);
-      writeSums(refunds);
+      for (const sum of changed) writeSum(sum);
       clear();
     },
     clear,
   };
 }
 
-function gather({ sums }: SumTable, key: Sum['key'], amount: string): void {
+/** The row with this key; of a transaction the same one each time. */
+function rowOf(table: SumTable, key: Sum['key']): Sum {
   const name = key.join(' ');
-  const sum = sums.get(name);
-  if (sum === undefined) {
-    sums.set(name, { key, charges: 1, amount: BigInt(amount) });
-    return;
-  }
-  sum.charges += 1;
-  sum.amount += BigInt(amount);
+  let sum = table.sums.get(name);
+  if (sum === undefined) table.sums.set(name, (sum = { table, key, charges: 0, amount: 0n }));
+  return sum;
 }
 
-/** Adds in code what SQL cannot: an amount may exceed 64 bits. */
-function writeSums({ add, read, put, sums }: SumTable): void {
-  for (const { key, charges, amount } of sums.values()) {
-    if (add.run(...key, charges, amount.toString()).changes === 1) continue;
-    const row = read.get(...key);
-    const before = row && { charges: integer(row, 'charges'), amount: BigInt(text(row, 'amount')) };
-    put.run(...key, (before?.charges ?? 0) + charges, ((before?.amount ?? 0n) + amount).toString());
-  }
+/**
+ * A row that is there is updated by its key, in half the time of an upsert. What SQL cannot add is added in code: the first of a
+ * row, and amounts that may exceed 64 bits.
+ */
+function writeSum({ table: { add, read, put }, key, charges, amount }: Sum): void {
+  const digits = amount.toString();
+  if (digits.length <= ADDED_DIGITS && add.run(charges, digits, ...key).changes === 1) return;
+  const row = read.get(...key);
+  const before = row && { charges: integer(row, 'charges'), amount: BigInt(text(row, 'amount')) };
+  put.run(...key, (before?.charges ?? 0) + charges, ((before?.amount ?? 0n) + amount).toString());
 }
 
-function addTo(table: string, columns: number, counted: string): string {
-  const values = Array<string>(columns).fill('?').join(', ');
-  const isShort = `length(amount) <= ${ADDED_DIGITS} AND length(excluded.amount) <= ${ADDED_DIGITS}`;
-  return `INSERT INTO ${table} VALUES (${values}) ON CONFLICT DO UPDATE
-    SET ${counted} = ${counted} + excluded.${counted}, amount = CAST(amount + excluded.amount AS TEXT) WHERE ${isShort}`;
+/** `where` binds the key, in the order of the table's columns. */
+function tableOf(db: DatabaseSync, table: string, counted: string, where: string): SumTable {
+  const values = Array<string>(where.split('?').length + 1).fill('?');
+  return {
+    add: db.prepare(
+      `UPDATE ${table} SET ${counted} = ${counted} + ?, amount = CAST(amount + ? AS TEXT)
+       WHERE ${where} AND length(amount) <= ${ADDED_DIGITS}`,
+    ),
+    read: db.prepare(`SELECT ${counted} AS charges, amount FROM ${table} WHERE ${where}`),
+    put: db.prepare(`INSERT OR REPLACE INTO ${table} VALUES (${values.join(', ')})`),
+    sums: new Map(),
+  };
 }

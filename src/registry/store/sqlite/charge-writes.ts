@@ -1,6 +1,7 @@
 // The statements of the ledger's thread on its SQLite file. The ledger, in the main thread, decides what they write.
 // The caller holds a transaction with the write lock around all of it, and commits before it answers.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { LRUCache } from 'lru-cache';
 import { NO_DEADLINE_MS, type KeptAnswer } from '../../../domain/payment/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
@@ -20,6 +21,7 @@ import { createChangeWrites } from './charge-changes.ts';
 import { createTotals } from './charge-totals.ts';
 import { createPassOpener, type PassOpener } from './pass-rows.ts';
 import { createProofs } from './refund-proofs.ts';
+import { createSmallTables } from './small-tables.ts';
 import { createOutbox } from './webhook-outbox.ts';
 import { createWebhookWrites, type WebhookWrites } from './webhook-rows.ts';
 import { createAuditInsert } from './audit-insert.ts';
@@ -51,6 +53,8 @@ export type ChargeWrites = WebhookWrites & {
   readonly begin: () => void;
 };
 
+/** Number of charges whose rows are remembered: those in work. */
+const REMEMBERED = 4096;
 const PROOF_INDEX = 'charges_proof';
 const DUE_AT = 'max(lease_until, coalesce(look_at, 0))';
 /** Binds the time and a limit; earliest first. */
@@ -80,15 +84,27 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
   };
   const refusalOf = createRoomRule(db, passes);
 
+  const tables = createSmallTables(db);
   const totals = createTotals(db);
   const proofs = createProofs(db);
-  const changes = createChangeWrites(db);
-  const outbox = createOutbox(db);
+  const changes = createChangeWrites(db, tables);
+  const outbox = createOutbox(db, tables);
   const updating = createUpdates(db);
+  const seqs = new LRUCache<string, number>({ max: REMEMBERED });
+  /** Writes the row that the charge was last seen in, else the one that has its id now: the look-up by id costs as much as the rest. */
+  const writeRow = ({ id, version, leaseUntil, columns, values }: RowChange): boolean => {
+    const lease = leaseUntil === null ? [] : [leaseUntil];
+    const seq = seqs.get(id);
+    if (seq !== undefined) {
+      const { changes } = updating(columns, true, lease.length > 0).run(...values, seq, id, version, ...lease);
+      if (changes === 1) return true;
+      seqs.delete(id);
+    }
+    return updating(columns, false, lease.length > 0).run(...values, id, version, ...lease).changes === 1;
+  };
   const addAudit = createAuditInsert(db);
   const update = (change: RowChange, kept?: KeptAnswer): UpdateRefusal | undefined => {
-    const { id, version, leaseUntil, room, before, after, columns, values, credential, settled, refunded } = change;
-    const lease = leaseUntil === null ? [] : [leaseUntil];
+    const { id, version, leaseUntil, room, before, after, credential, settled, refunded } = change;
     const refused = room === null ? undefined : refusalOf(room);
     if (refused !== undefined) {
       const charge = find({ id });
@@ -101,7 +117,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     }
     let written: boolean;
     try {
-      written = updating(columns, lease.length > 0).run(...values, id, version, ...lease).changes === 1;
+      written = writeRow(change);
     } catch (error) {
       // The statement changed nothing, and its transaction goes on.
       if (isConstraint(error) && error.message.includes(PROOF_INDEX)) return { kind: 'proof_used' };
@@ -111,7 +127,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     const { dropsAnswer } = change;
     // The number is looked up only when it is needed: RETURNING would cost every update half as much again.
     if (credential !== undefined || kept !== undefined || dropsAnswer) {
-      const seq = integer(sql.seqById.get(id) ?? {}, 'seq');
+      const seq = seqs.get(id) ?? integer(sql.seqById.get(id) ?? {}, 'seq');
       if (credential === null) sql.dropCredential.run(seq);
       else if (credential !== undefined) sql.keepCredential.run(seq, credential);
       if (kept !== undefined) sql.keepAnswer.run(seq, kept.status, JSON.stringify(kept.headers), kept.body);
@@ -137,6 +153,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
       if (refused === undefined) {
         try {
           const seq = Number(sql.insert.run(...values).lastInsertRowid);
+          seqs.set(id, seq);
           sql.keepCredential.run(seq, credential);
           totals.moved(undefined, state);
           changes.moved(id, undefined, state);
@@ -163,7 +180,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     ...createLeases(db),
     prune: createPrune(db, totals, { find, update }),
     watchChanges: changes.watch,
-    ...createWebhookWrites(db, outbox),
+    ...createWebhookWrites(db, outbox, tables),
     finish: (now) => {
       totals.write();
       changes.write(now);
@@ -171,7 +188,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     begin: () => {
       totals.clear();
       changes.clear();
-      outbox.begin();
+      tables.begin();
     },
   };
 }
@@ -196,12 +213,14 @@ function createRoomRule(
 }
 
 /** Statements for each kind of change, by the columns that it touches: no more than there are events. */
-function createUpdates(db: DatabaseSync): (columns: readonly number[], withLease: boolean) => StatementSync {
+function createUpdates(
+  db: DatabaseSync,
+): (columns: readonly number[], bySeq: boolean, withLease: boolean) => StatementSync {
   const updates = new Map<string, StatementSync>();
-  return (columns, withLease) => {
-    const name = `${columns.join(' ')} ${withLease}`;
+  return (columns, bySeq, withLease) => {
+    const name = `${columns.join(' ')} ${bySeq} ${withLease}`;
     let statement = updates.get(name);
-    if (statement === undefined) updates.set(name, (statement = db.prepare(updateOf(columns, withLease))));
+    if (statement === undefined) updates.set(name, (statement = db.prepare(updateOf(columns, bySeq, withLease))));
     return statement;
   };
 }

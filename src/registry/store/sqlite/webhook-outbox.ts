@@ -1,10 +1,11 @@
 // The outbox of webhooks on SQLite: events are written by the transaction of what they tell, each with a delivery for every
-// endpoint that wants it. A transaction without an endpoint costs one look at an empty table.
+// endpoint that wants it. Without an endpoint a payment costs nothing here.
 import type { DatabaseSync } from 'node:sqlite';
 import type { ChargeEventType, WebhookType } from '../../../domain/webhooks/event-types.ts';
 import type { ToldEvent } from '../../../domain/webhooks/webhook-store.ts';
 import { integer, text } from '../rows.ts';
 import { SELECT_LISTED } from './charge-rows.ts';
+import { createSmallTables } from './small-tables.ts';
 
 export type Outbox = {
   /** Tells of a charge as the transaction has it now. `type` null: there is nothing to tell. */
@@ -17,7 +18,7 @@ export type Outbox = {
   readonly begin: () => void;
 };
 
-export function createOutbox(db: DatabaseSync): Outbox {
+export function createOutbox(db: DatabaseSync, tables = createSmallTables(db)): Outbox {
   const sql = {
     wanted: db.prepare('SELECT DISTINCT type FROM webhook_wants'),
     number: db.prepare('UPDATE charges SET event_sequence = event_sequence + 1 WHERE id = ? RETURNING event_sequence'),
@@ -34,11 +35,8 @@ export function createOutbox(db: DatabaseSync): Outbox {
       'INSERT INTO webhook_deliveries (endpoint_id, n, subject, at, due_at) VALUES (?1, ?2, ?3, ?4, ?4)',
     ),
   };
-  let wanted: ReadonlySet<unknown> | undefined;
-  const wants = (type: WebhookType): boolean => {
-    wanted ??= new Set(sql.wanted.all().map((row) => row['type']));
-    return wanted.has(type);
-  };
+  const wanted = tables.remember((): ReadonlySet<unknown> => new Set(sql.wanted.all().map((row) => row['type'])));
+  const wants = (type: WebhookType): boolean => wanted().has(type);
   const write = ({ type, subject, content, endpointId }: ToldEvent, at: number, sequence: number): string => {
     const row = sql.event.get(type, at, subject, sequence, content) ?? {};
     const n = integer(row, 'n');
@@ -57,6 +55,6 @@ export function createOutbox(db: DatabaseSync): Outbox {
       if (wants(type)) write({ type, subject, content }, at, 0);
     },
     tell: (event, at) => write(event, at, 0),
-    begin: () => void (wanted = undefined),
+    begin: tables.begin,
   };
 }

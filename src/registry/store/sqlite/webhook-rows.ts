@@ -26,6 +26,7 @@ import {
   readEndpoint,
 } from '../webhook-values.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
+import type { SmallTables } from './small-tables.ts';
 import type { Outbox } from './webhook-outbox.ts';
 
 /** Calls of the thread that writes. */
@@ -47,7 +48,11 @@ export type WebhookReads = {
   readonly webhookDeliveries: (query: DeliveryQuery) => readonly StoredDelivery[];
 };
 
-export function createWebhookWrites(db: DatabaseSync, outbox: Pick<Outbox, 'tell' | 'begin'>): WebhookWrites {
+export function createWebhookWrites(
+  db: DatabaseSync,
+  outbox: Pick<Outbox, 'tell'>,
+  tables: SmallTables,
+): WebhookWrites {
   const sql = {
     name: db.prepare(
       `INSERT INTO webhook_endpoints (id, seen_at, enabled_at) VALUES (?1, ?2, ?2)
@@ -78,7 +83,7 @@ export function createWebhookWrites(db: DatabaseSync, outbox: Pick<Outbox, 'tell
       }
       const forgotten = forgetBefore === undefined ? [] : sql.forget.all(forgetBefore, now);
       for (const row of forgotten) sql.forgetWants.run(text(row, 'id'));
-      outbox.begin();
+      tables.changed();
     },
     tellWebhooks: outbox.tell,
     takeTurn: turns,
