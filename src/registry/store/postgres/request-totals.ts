@@ -20,6 +20,7 @@ import { integer, text, type Row } from '../rows.ts';
 import { createSaleReads, createSaleWrites } from './sale-totals.ts';
 import { plain } from './charge-batch.ts';
 import type { ChargeSql } from './charge-sql.ts';
+import { createShardFolding } from './closed-shards.ts';
 import { inTransaction, type Answer, type Session } from './connection.ts';
 
 type TotalsDeps = {
@@ -94,6 +95,7 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
   });
 
   const addSales = createSaleWrites({ schema, named });
+  const fold = createShardFolding({ schema, named });
 
   const addRows = async (session: Session, rows: TotalsBatch['rows']): Promise<void> => {
     const steps = routeStepsOf(rows);
@@ -142,7 +144,7 @@ function createAdding({ sql: { schema, named }, use, now, settings }: TotalsDeps
     prune: (before) =>
       use(async (session) => {
         await session.query(statements.pruneSources, [before.sourcesMs]);
-        let more = false;
+        let more = await fold(session, now());
         for (const { step, remove } of pruned) if ((await session.query(remove, [before[step]])).count > 0) more = true;
         return more;
       }),
