@@ -68,7 +68,7 @@ type HandlerContext = { readonly deps: HandlerDeps; readonly readTrace: TraceRea
 
 export function createHandler(deps: HandlerDeps): Handler {
   const { context } = deps;
-  const handling: HandlerContext = { deps, readTrace: createTraceReader(deps.random) };
+  const handling: HandlerContext = { deps, readTrace: createTraceReader(deps.random, deps.clock.now) };
   const serve = (exchange: Exchange): Exchange => {
     try {
       journey(handling, exchange);

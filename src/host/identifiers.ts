@@ -27,8 +27,8 @@ type Header = string | string[] | undefined;
 export type TraceReader = (givenId: Header, givenParent: Header, givenState: Header) => Trace;
 
 /** Makes a reader of the identities that a client gave its request; a request without a right id gets a new one. */
-export function createTraceReader(random: Random): TraceReader {
-  const newId = createTokens(random, 16, 'hex');
+export function createTraceReader(random: Random, now: () => number): TraceReader {
+  const newId = createRequestIds(random, now);
   return (givenId, givenParent, givenState) => {
     const requestId = typeof givenId === 'string' && REQUEST_ID.test(givenId) ? givenId : newId();
     const traceId = typeof givenParent === 'string' ? traceIdOf(givenParent) : undefined;
@@ -40,6 +40,24 @@ export function createTraceReader(random: Random): TraceReader {
       tracestate: typeof givenState === 'string' && TRACESTATE.test(givenState) ? givenState : undefined,
       traceId,
     };
+  };
+}
+
+/**
+ * Request ids: 12 hexadecimal digits of the time in milliseconds, and ten random bytes. A store's index of them grows at its end.
+ * Random ones alone would each change another page of it, and every paid request would write that page.
+ */
+function createRequestIds(random: Random, now: () => number): () => string {
+  const newTail = createTokens(random, 10, 'hex');
+  let at = -1;
+  let head = '';
+  return () => {
+    const ms = now();
+    if (ms !== at) {
+      at = ms;
+      head = Math.max(0, Math.trunc(ms)).toString(16).padStart(12, '0');
+    }
+    return head + newTail();
   };
 }
 

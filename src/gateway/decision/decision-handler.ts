@@ -113,7 +113,7 @@ export function createDecisionHandler(deps: DecisionDeps): DecisionHandler {
   const handling: Handling = {
     deps,
     mayAsk: createPeerCheck(options.peers),
-    readTrace: createTraceReader(deps.random),
+    readTrace: createTraceReader(deps.random, clock.now),
     allow: createAllow({ rules: options.rules, pass: options.pass, secretHeader }),
     readHeaders: readerBeside(ours),
     readReport: readerBeside([...ours, CHARGE_ID_HEADER]),

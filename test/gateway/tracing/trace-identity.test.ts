@@ -5,7 +5,7 @@ import { createRandom } from '../../../src/host/clock.ts';
 import { createTraceReader, type Trace } from '../../../src/host/identifiers.ts';
 
 const random = createRandom();
-const readTrace = createTraceReader(random);
+const readTrace = createTraceReader(random, Date.now);
 const PARENT = 'b7ad6b7169203331';
 const traceOf = (traceId: string, flags: string): Trace =>
   readTrace(undefined, `00-${traceId}-${PARENT}-${flags}`, 'vendor=1');
