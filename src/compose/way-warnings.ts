@@ -1,16 +1,19 @@
 // Warnings for an owner of several ways to pay, route by route: where the price is too fine for an asset, which public
-// clients pay without being told to, and which ways a 402 has no room for. `check` says all of it, a start only the
-// last.
+// clients pay without being told to, and which ways and passes a 402 has no room for. `check` says all of it, a start
+// only the last.
 import type { LoadedConfig } from '../config/config.ts';
 import { comparePrices } from '../domain/payment/money.ts';
 import { makeOffer, type Offer, type OfferedWay, type ReceiverWay } from '../domain/payment/offer.ts';
-import { waysNotShown } from '../domain/payment/payment-required.ts';
+import { withPasses } from '../domain/payment/pass-offers.ts';
+import { notOffered, waysNotShown } from '../domain/payment/payment-required.ts';
 import type { Way } from '../domain/payment/way.ts';
 import type { Route } from '../domain/routing/route.ts';
 import { fullRequirement, NETWORKS } from '../gateway/rails/rails.ts';
+import { findPlan } from '../domain/selling/plan.ts';
 import { receiversById } from './part.ts';
+import { signInSite } from './pass-part.ts';
 
-type PaymentConfig = Pick<LoadedConfig, 'receivers' | 'x402'>;
+type PaymentConfig = Pick<LoadedConfig, 'receivers' | 'x402' | 'selling' | 'proxy'>;
 type NamedWay = Pick<ReceiverWay, 'way' | 'networkName'>;
 
 /** Source: @x402/core 2.27 (spend controls), x402 1.2 (maxValue); both for assets that they know. */
@@ -28,13 +31,16 @@ export function routeWarnings(config: PaymentConfig, routes: readonly Route[]): 
     notShown,
     (offer: Offer) => overCap(offer, 2),
     (offer: Offer) => (v1 ? overCap(offer, 1) : []),
+    notOfferedBy(config),
   ].flatMap((say) => shorten(offers.flatMap(say)));
 }
 
-/** Warns of what no payer can see. `routes` is read only if there may be something to say. */
+/** Warns of what no payer is shown. `routes` is read only if there may be something to say. */
 export function notShownWarnings(config: PaymentConfig, routes: () => readonly Route[]): string[] {
-  if (config.receivers.every(({ ways }) => ways.length < 2)) return [];
-  return shorten(offersOf(config, routes()).flatMap(notShown));
+  const sellsPasses = config.selling.plans.byId.values().some(({ passes }) => passes.length > 0);
+  if (!sellsPasses && config.receivers.every(({ ways }) => ways.length < 2)) return [];
+  const offers = offersOf(config, routes());
+  return [...shorten(offers.flatMap(notShown)), ...shorten(offers.flatMap(notOfferedBy(config)))];
 }
 
 /** The network of a way, and its asset by the symbol if that is known. */
@@ -82,6 +88,28 @@ function notShown(offer: Offer): string[] {
     waysNotShown(offer, fullRequirement),
     (names) => `does not show ${names}: the header of a 402 has no room for more; they can be paid all the same`,
   );
+}
+
+/** Says of an offer which passes of its plan are not offered with it. */
+function notOfferedBy({ selling, proxy }: PaymentConfig): (offer: Offer) => string[] {
+  const options = { requirement: fullRequirement, signInSite: signInSite(proxy?.publicUrl) };
+  return (offer) => {
+    const { route } = offer;
+    const plan = findPlan(route, selling.plans);
+    if (plan === undefined || 'code' in plan || plan.passes.length === 0) return [];
+    const left = notOffered(withPasses(offer, plan), options);
+    const names = left.passes.map(({ id }) => id).join(', ');
+    const about = `the route ${route.method} ${route.pattern} at ${route.amount} ${route.currency}`;
+    const room = 'the header of a 402 has no room for more';
+    return [
+      ...(names === ''
+        ? []
+        : [`${about} does not offer the passes ${names} of its plan: ${room}, with fewer passes or ways there is`]),
+      ...(left.signIn
+        ? [`${about} does not declare sign-in-with-x: ${room}; wallets show the token or the payment of their pass`]
+        : []),
+    ];
+  };
 }
 
 function say({ route }: Offer, ways: readonly NamedWay[], what: (names: string) => string): string[] {

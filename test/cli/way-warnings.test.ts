@@ -49,6 +49,36 @@ describe('behaviour: the caps of clients', () => {
   });
 });
 
+test('behaviour: passes that a 402 has no room for are named, and a sign-in, by check and by the start', () => {
+  const selling = (passes: number, more = '') =>
+    configOf(
+      [
+        'proxy: { listen: "127.0.0.1:0", upstream: "http://127.0.0.1:3000", public_url: "https://api.example.com" }',
+        `registry: {}\nreceivers: [{ id: default, network: base, pay_to_address: "${ADDRESS}", facilitators: [https://f.example] }]`,
+        `selling: { plans: [{ id: p${more}, passes: [${Array.from({ length: passes }, (_, n) => `{ id: pass-${n}, amount: "0.${n + 2}0", uses: 100 }`).join(', ')}] }] }`,
+      ].join('\n'),
+    );
+  const routes = [route('GET /a 0.10', { planId: 'p' }), route('GET /b 0.10')];
+  const about = 'the route GET /a at 0.10 USD';
+  const signIn = `${about} does not declare sign-in-with-x: the header of a 402 has no room for more; wallets show the token or the payment of their pass`;
+  for (const [config_, said] of [
+    [selling(2), []],
+    [selling(3), [signIn]],
+    [selling(3, ', wallet: false'), []],
+    [
+      selling(4),
+      [
+        `${about} does not offer the passes pass-3 of its plan: the header of a 402 has no room for more, with fewer passes or ways there is`,
+        signIn,
+      ],
+    ],
+    [selling(4, ', single: false'), [signIn]],
+  ] as const) {
+    expect(routeWarnings(config_, routes)).toEqual(said);
+    expect(notShownWarnings(config_, () => routes)).toEqual(said);
+  }
+});
+
 describe('behaviour: ways that a 402 has no room for', () => {
   const routes = [route('GET /a 0.10'), route('GET /paused 0.10', { status: 'paused' })];
 

@@ -311,6 +311,18 @@ export function waysNotShown(offer: Offer, requirement: Requirement): readonly O
   return offer.ways.filter((offered) => !shown.has(offered));
 }
 
+/** What a plan sells and the header has no room for, so that nobody is offered it. */
+export type NotOffered = { readonly passes: readonly PassTerms[]; readonly signIn: boolean };
+
+export function notOffered(offer: Offer, options: FormOptions): NotOffered {
+  const form = formOf(offer, undefined, false, options);
+  const shown = new Set(form.ways.map(({ price }) => price));
+  const passes = pricesShown(offer).flatMap(({ pass }, price) =>
+    pass === undefined || shown.has(price) ? [] : [pass.terms],
+  );
+  return { passes, signIn: form.signIn === undefined && signInsFor(offer, options.signInSite).length > 0 };
+}
+
 /** Version 1 names a way by its network alone, so only the first of each can be paid by it. */
 function namedInV1({ ways, receiver }: Offer): readonly OfferedWay[] {
   return ways.filter(({ way }) => receiver.ways.find((each) => each.way.network === way.network)?.way === way);
