@@ -6,7 +6,8 @@ import { makeUpPayment } from '../support/made-up-payment.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 
 const KEPT = 1000;
-const TTL_MS = 2000;
+/** A busy machine takes a second or two from a quote to its payment. */
+const TTL_MS = 8000;
 const REFUSED = 3;
 let paid: PaidTollgate;
 const held = new Map<string, () => void>();
