@@ -7,6 +7,7 @@ import type { ChargesStore } from '../registry/store/ports.ts';
 import { storeAt } from '../registry/store/store-kinds.ts';
 import { createWebhooks, type Webhooks } from '../registry/webhooks/webhook-standings.ts';
 import type { Args } from './args.ts';
+import { commandCause } from './command-cause.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { CONFIG_FLAG, loadFor, talk } from './configuration.ts';
 import { tableOf } from './table.ts';
@@ -108,20 +109,20 @@ async function list(outbox: Webhooks, args: Args, io: Io): Promise<ExitCode> {
 }
 
 async function test(outbox: Webhooks, id: string, io: Io): Promise<ExitCode> {
-  const event = await outbox.test(id);
+  const event = await outbox.test(id, commandCause());
   if (event === undefined) return unknownId(io);
   io.out(event);
   return EXIT.fine;
 }
 
 async function enable(outbox: Webhooks, id: string, io: Io): Promise<ExitCode> {
-  if ((await outbox.enable(id)) === undefined) return unknownId(io);
+  if ((await outbox.enable(id, commandCause())) === undefined) return unknownId(io);
   io.err('enabled; all that waits is sent');
   return EXIT.fine;
 }
 
 async function retry(outbox: Webhooks, id: string, event: string, io: Io): Promise<ExitCode> {
-  const isKept = await outbox.retry(id, event);
+  const isKept = await outbox.retry(id, event, commandCause());
   if (isKept === undefined) return unknownId(io);
   io.err(isKept ? 'it is sent again' : 'no event with this id is kept for this webhook');
   return isKept ? EXIT.fine : EXIT.no;

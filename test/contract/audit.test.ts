@@ -3,9 +3,11 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { AuditCause, AuditEntry } from '../../src/domain/audit.ts';
+import { NOBODY, type AuditCause, type AuditEntry } from '../../src/domain/audit.ts';
 import { createLedger, type Ledger } from '../../src/domain/payment/ledger.ts';
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
+import { concludeAttempt, type WebhookAnswer } from '../../src/domain/webhooks/attempt-outcome.ts';
+import type { AttemptResult, DueDelivery, WebhookStore } from '../../src/domain/webhooks/webhook-store.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import type { AuditFilter } from '../../src/registry/store/audit-ports.ts';
@@ -21,6 +23,7 @@ import { openLedger } from '../support/sqlite-ledger.ts';
 
 type Opened = Pick<Store, 'routes' | 'apiKeys' | 'desk' | 'audit'> & {
   readonly ledger: Ledger;
+  readonly webhooks: WebhookStore;
   readonly close: () => void | Promise<void>;
 };
 
@@ -39,7 +42,7 @@ const IMPLEMENTATIONS: readonly (readonly [string, () => Promise<Opened>])[] = [
         store.close();
         remove();
       };
-      return { ...store, ledger, close };
+      return { ...store, ledger, webhooks: ledger.store.webhooks, close };
     },
   ],
   ...(hasPostgres
@@ -48,7 +51,7 @@ const IMPLEMENTATIONS: readonly (readonly [string, () => Promise<Opened>])[] = [
           'PostgreSQL',
           async () => {
             const store = await openTestStore(await freshDatabase());
-            return { ...store, ledger: createLedger(store.charges, SPELLING) };
+            return { ...store, ledger: createLedger(store.charges, SPELLING), webhooks: store.charges.webhooks };
           },
         ],
       ] as const)
@@ -200,6 +203,51 @@ describe.each(IMPLEMENTATIONS)('the audit log: %s', (_name, open) => {
       from: { refunded_at: null },
       to: { refund_note: expect.stringContaining('goodwill') },
     });
+  });
+
+  test('behaviour: a webhook that is tested, sent to again, disabled by its endpoint and enabled leaves an entry each', async () => {
+    const { webhooks } = store;
+    const answers: readonly [WebhookAnswer, WebhookAnswer] = [
+      { kind: 'answered', status: 500, retryAfter: undefined, beginning: 'out of memory' },
+      { kind: 'answered', status: 410, retryAfter: undefined, beginning: 'no more\0' },
+    ];
+    const [failed, gone] = answers;
+    const turn = async (results: readonly AttemptResult[] = []): Promise<DueDelivery> => {
+      const rooms = [{ endpointId: 'books', free: 1, busy: [] }];
+      const outcome = await webhooks.turn({ sender: 'one', results, rooms });
+      const due = outcome.kind === 'ours' ? outcome.due[0] : undefined;
+      if (due === undefined) throw new Error('nothing is due');
+      return due;
+    };
+    const conclude = (due: DueDelivery, answer: WebhookAnswer): AttemptResult =>
+      concludeAttempt(due, answer, { at: AT, endedAt: AT, durationMs: 5, draw: 0.5 });
+    await webhooks.declare([{ id: 'books', types: [] }], undefined);
+    const asked = { type: 'test', subject: '', content: '{}', endpointId: 'books' } as const;
+    const event = await webhooks.tell(asked, ANA);
+    const first = await turn();
+    await webhooks.turn({ sender: 'one', results: [conclude(first, failed)], rooms: [] });
+    expect(await webhooks.retry('books', event, ANA)).toBe(true);
+    const again = await turn();
+    const ended = [conclude(again, gone), conclude(again, gone)];
+    await webhooks.turn({ sender: 'one', results: ended, rooms: [] });
+    expect(await webhooks.enable('books', ANA)).toBe(true);
+    // What changes nothing leaves none, and neither does an event that nobody asked for.
+    expect([await webhooks.retry('books', 'evt_none', ANA), await webhooks.enable('nobody', ANA)]).toEqual([
+      false,
+      false,
+    ]);
+    await webhooks.tell({ type: 'attention.raised', subject: '', content: '{}' });
+    const told = (await entries()).map(({ n: _n, at: _at, ...entry }) => entry);
+    const books = { ...ANA, subject: 'books', from: {}, to: {} };
+    expect(told.toSorted((a, b) => a.kind.localeCompare(b.kind))).toEqual([
+      {
+        ...{ ...books, ...NOBODY, kind: 'webhook.disabled', from: { status: 'failing' } },
+        to: { status: 'disabled', last_error: 'it answered 410' },
+      },
+      { ...books, kind: 'webhook.enabled', from: { status: 'disabled' }, to: { status: 'ok' } },
+      { ...books, kind: 'webhook.retried', to: { event_id: event } },
+      { ...books, kind: 'webhook.tested', to: { event_id: event } },
+    ]);
   });
 
   test('behaviour: a list is newest first by time, each filter is exact, and pages neither repeat nor leave out', async () => {

@@ -8,7 +8,7 @@ import { shortened } from '../../src/desk/format/shortened.ts';
 import { createEventParser, type ServerEvent } from '../../src/desk/net/event-reader.ts';
 import { hrefOf, readPlace, VIEWS } from '../../src/desk/router/view-addresses.ts';
 import { AUDIT_KINDS, AUDIT_WAYS } from '../../src/domain/audit.ts';
-import { KINDS, WAYS } from '../../src/desk/views/audit/audit-words.ts';
+import { KINDS, placeOf, WAYS } from '../../src/desk/views/audit/audit-words.ts';
 import { leftText, partText, readPassSearch } from '../../src/desk/views/passes/pass-words.ts';
 import { canRefund, recordedText, recorderOf } from '../../src/desk/views/charges/refund-words.ts';
 import { csvFault, questionOf, readChargeFilter } from '../../src/desk/views/charges/charge-filter.ts';
@@ -247,6 +247,12 @@ test('behaviour: a range ends with the minute that goes on, so that what was pai
 test('behaviour: the audit view knows every kind of entry and every way in which somebody was known, and no others', () => {
   expect([...KINDS].toSorted()).toEqual([...AUDIT_KINDS].toSorted());
   expect(Object.keys(WAYS).toSorted()).toEqual([...AUDIT_WAYS].toSorted());
+  const kinds = ['route.updated', 'webhook.disabled', 'session.ended'];
+  expect(kinds.map((kind) => placeOf(kind, 'a b'))).toEqual([
+    '/desk/routes/a%20b',
+    '/desk/keys?webhook=a%20b',
+    undefined,
+  ]);
 });
 
 test('behaviour: what is left of a pass is written in uses or money, and a pasted id leads to the pass', () => {

@@ -94,6 +94,28 @@ describe('who did what', () => {
     });
   });
 
+  test('behaviour: who tests, enables and sends again to a webhook is told', async () => {
+    await kit.ledger.store.webhooks.declare([{ id: 'books', types: [] }], undefined);
+    const ann = await signedIn('admin', 'ann');
+    const origin = { headers: { ...ann.headers, Origin: `http://127.0.0.1:${kit.port}` } };
+    const tested = await kit.dashboard('POST', '/v1/webhooks/books/test', { headers: { 'X-Request-Id': 'req-1' } });
+    const { event_id: event } = JSON.parse(tested.body.toString()) as { event_id: string };
+    await kit.ask('POST', `/v1/webhooks/books/deliveries/${event}/retry`, origin);
+    await kit.ask('POST', '/v1/webhooks/books/enable', origin);
+    await kit.dashboard('POST', '/v1/webhooks/nobody/enable');
+    const page = await audit('?subject=books');
+    expect(told(page)).toEqual([
+      ['webhook.enabled', 'ann', 'session', null],
+      ['webhook.retried', 'ann', 'session', null],
+      ['webhook.tested', 'tollgate-cli', 'jwt', 'req-1'],
+    ]);
+    expect(page.data.map(({ from, to }) => [from, to])).toEqual([
+      [{}, {}],
+      [{}, { event_id: event }],
+      [{}, { event_id: event }],
+    ]);
+  });
+
   test('behaviour: filters are exact and apply together, pages follow one another, and a viewer may read', async () => {
     for (const name of ['/a', '/b', '/c'])
       await kit.dashboard('POST', LIST, { body: { route_pattern: name, method: 'GET', amount: '1' } });

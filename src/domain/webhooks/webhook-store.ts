@@ -1,5 +1,6 @@
 // The port of a store's outbox: events that were written in the transaction of what they tell, and for each endpoint that
 // wants one a delivery, which one sender among all processes takes to its end.
+import type { AuditCause } from '../audit.ts';
 import type { WebhookType } from './event-types.ts';
 
 /** Event as it was written. `sequence` numbers the events of one charge from 1; 0 for all others. */
@@ -131,12 +132,12 @@ export type WebhookStore = {
    * since `forgetBefore` are taken away with all that waits for them; undefined: none is.
    */
   readonly declare: (endpoints: readonly DeclaredEndpoint[], forgetBefore: number | undefined) => Promise<void>;
-  /** The event's id. */
-  readonly tell: (event: ToldEvent) => Promise<string>;
+  /** The event's id. A test event is noted in the audit log, with `cause`. */
+  readonly tell: (event: ToldEvent, cause?: AuditCause) => Promise<string>;
   /**
    * One turn of the sender, in one transaction: makes it the sender for `SENDER_LEASE_MS` if no other process is, writes what
    * became of attempts, and says what is to be attempted now. An event is due only if every earlier one of its subject was
-   * taken or given up.
+   * taken or given up. An endpoint that is disabled by it is noted in the audit log.
    */
   readonly turn: (turn: SenderTurn) => Promise<SenderTurnOutcome>;
   /** Lets another process be the sender at once. */
@@ -145,10 +146,10 @@ export type WebhookStore = {
   readonly endpoints: () => Promise<readonly EndpointState[]>;
   /** Newest first. */
   readonly deliveries: (query: DeliveryQuery) => Promise<readonly StoredDelivery[]>;
-  /** Sends to it again, all that waits at once and by a new schedule; false if there is no such endpoint. */
-  readonly enable: (endpointId: string) => Promise<boolean>;
-  /** Sends an event that is kept once more, by a new schedule; false if there is none with this id. */
-  readonly retry: (endpointId: string, eventId: string) => Promise<boolean>;
+  /** Sends to it again, all that waits at once and by a new schedule; false if there is no such endpoint. `cause` goes into the audit log. */
+  readonly enable: (endpointId: string, cause?: AuditCause) => Promise<boolean>;
+  /** Sends an event that is kept once more, by a new schedule; false if there is none with this id. `cause` goes into the audit log. */
+  readonly retry: (endpointId: string, eventId: string, cause?: AuditCause) => Promise<boolean>;
   /** Takes a bounded part of what is kept no longer away; true if there may be more. */
   readonly prune: () => Promise<boolean>;
 };

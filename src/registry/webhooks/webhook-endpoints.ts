@@ -3,6 +3,7 @@
 import type { z } from 'zod';
 import { LedgerUnavailable } from '../../domain/payment/ledger.ts';
 import { problem } from '../../domain/problem.ts';
+import { causeOf } from '../auth/author.ts';
 import { describePrincipal } from '../auth/credentials.ts';
 import { fail, jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import { writeCursor } from '../http/schemas.ts';
@@ -29,11 +30,11 @@ export function listDeliveries(
 }
 
 export function testWebhook(
-  { params, principal }: EndpointCall<z.output<typeof webhookParams>>,
+  { params, principal, headers }: EndpointCall<z.output<typeof webhookParams>>,
   services: Services,
 ): Promise<EndpointOutcome> {
   return withWebhooks(services, async ({ test }) => {
-    const event = await test(params.id);
+    const event = await test(params.id, causeOf({ principal, headers }));
     if (event === undefined) return unknownWebhook();
     services.log.info('a test event goes to a webhook', { webhook_id: params.id, by: describePrincipal(principal) });
     return jsonResponse(202, { event_id: event });
@@ -41,23 +42,23 @@ export function testWebhook(
 }
 
 export function enableWebhook(
-  { params, principal }: EndpointCall<z.output<typeof webhookParams>>,
+  { params, principal, headers }: EndpointCall<z.output<typeof webhookParams>>,
   services: Services,
 ): Promise<EndpointOutcome> {
   return withWebhooks(services, async ({ enable }) => {
-    if ((await enable(params.id)) === undefined) return unknownWebhook();
+    if ((await enable(params.id, causeOf({ principal, headers }))) === undefined) return unknownWebhook();
     services.log.info('a webhook endpoint was enabled', { webhook_id: params.id, by: describePrincipal(principal) });
     return jsonResponse(202, { id: params.id });
   });
 }
 
 export function retryDelivery(
-  { params, principal }: EndpointCall<z.output<typeof deliveryParams>>,
+  { params, principal, headers }: EndpointCall<z.output<typeof deliveryParams>>,
   services: Services,
 ): Promise<EndpointOutcome> {
   const { id, event_id: event } = params;
   return withWebhooks(services, async ({ retry }) => {
-    const isKept = await retry(id, event);
+    const isKept = await retry(id, event, causeOf({ principal, headers }));
     if (isKept === undefined) return unknownWebhook();
     if (!isKept) return fail(problem('not_found', 'No event with this id is kept for this webhook.'));
     services.log.info('an event is sent once more', { webhook_id: id, event, by: describePrincipal(principal) });

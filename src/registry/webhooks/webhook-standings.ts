@@ -1,5 +1,6 @@
 // The webhooks of a process: the endpoints of its configuration, and what an operator may see and do with them. Who sends is
 // another file's matter; here is nothing but the outbox.
+import type { AuditCause } from '../../domain/audit.ts';
 import type { EVERY_EVENT, WebhookType } from '../../domain/webhooks/event-types.ts';
 import type {
   DeliveryState,
@@ -24,16 +25,19 @@ type PageQuery = {
   readonly before?: number | undefined;
 };
 
-/** Calls about an endpoint that is not configured answer undefined; all reject with LedgerUnavailable if the store cannot say. */
+/**
+ * Calls about an endpoint that is not configured answer undefined; all reject with LedgerUnavailable if the store cannot say.
+ * `cause` goes into the audit log.
+ */
 export type Webhooks = {
   /** In the order of the configuration. */
   readonly list: () => Promise<readonly WebhookStanding[]>;
   readonly deliveries: (id: string, query: PageQuery) => Promise<DeliveryPage | undefined>;
   /** The id of the event that is sent. */
-  readonly test: (id: string) => Promise<string | undefined>;
-  readonly enable: (id: string) => Promise<true | undefined>;
+  readonly test: (id: string, cause: AuditCause) => Promise<string | undefined>;
+  readonly enable: (id: string, cause: AuditCause) => Promise<true | undefined>;
   /** False if no event with this id is kept. */
-  readonly retry: (id: string, eventId: string) => Promise<boolean | undefined>;
+  readonly retry: (id: string, eventId: string, cause: AuditCause) => Promise<boolean | undefined>;
 };
 
 /** `endpoints`: those of the configuration in force. `wake` has what was asked for sent at once. */
@@ -54,22 +58,22 @@ export function createWebhooks(
       const deliveries = found.slice(0, limit);
       return { deliveries, nextBefore: found.length > limit ? deliveries.at(-1)?.n : undefined };
     },
-    test: async (id) => {
+    test: async (id, cause) => {
       if (!isKnown(id)) return undefined;
       const content = JSON.stringify({ webhook_id: id });
-      const event = await store.tell({ type: 'test', subject: '', content, endpointId: id });
+      const event = await store.tell({ type: 'test', subject: '', content, endpointId: id }, cause);
       wake();
       return event;
     },
-    enable: async (id) => {
+    enable: async (id, cause) => {
       if (!isKnown(id)) return undefined;
-      await store.enable(id);
+      await store.enable(id, cause);
       wake();
       return true;
     },
-    retry: async (id, eventId) => {
+    retry: async (id, eventId, cause) => {
       if (!isKnown(id)) return undefined;
-      const isKept = await store.retry(id, eventId);
+      const isKept = await store.retry(id, eventId, cause);
       wake();
       return isKept;
     },

@@ -28,5 +28,6 @@ export function placeOf(kind: string, subject: string): string | undefined {
   if (kind.startsWith('charge.')) return `/desk/charges/${encodeURIComponent(subject)}`;
   if (kind.startsWith('pass.')) return `/desk/passes/${encodeURIComponent(subject)}`;
   if (kind.startsWith('api_key.')) return '/desk/keys';
+  if (kind.startsWith('webhook.')) return `/desk/keys?webhook=${encodeURIComponent(subject)}`;
   return kind.startsWith('receiver.') ? '/desk/receivers' : undefined;
 }

@@ -19,7 +19,9 @@ import {
   readDue,
   readEndpoint,
 } from '../webhook-values.ts';
+import { auditOfDisabling, auditOfEnabling, auditOfEvent } from '../webhook-audit.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
+import { addAudit } from './audit-insert.ts';
 import { plain } from './charge-batch.ts';
 import type { ChargeSql } from './charge-sql.ts';
 import { inTransaction, type Answer, type Session } from './connection.ts';
@@ -59,6 +61,7 @@ export function createWebhooks({ sql: { schema, named }, use, ask, now, settings
       `WITH ${queueing(schema, 'SELECT $1::text, $2::int8, $3::text, 0, $4::text', '$5')} SELECT id FROM hooked`,
     ),
     resign: named(`DELETE FROM ${schema}.charge_work WHERE name = '${LEASE}' AND run = $1`),
+    disabled: named(`SELECT disabled_at FROM ${endpoints} WHERE id = $1 AND forgotten_at IS NULL FOR UPDATE`),
     enable: named(
       `UPDATE ${endpoints} SET disabled_at = NULL, failing_since = NULL, rest_until = 0, enabled_at = $2, hurried_at = $2
        WHERE id = $1 AND forgotten_at IS NULL`,
@@ -86,14 +89,22 @@ export function createWebhooks({ sql: { schema, named }, use, ask, now, settings
           ...(forgetBefore === undefined ? [] : [session.query(statements.forget, [forgetBefore, now()])]),
         ]);
       }),
-    tell: ({ type, subject, content, endpointId }) =>
+    tell: ({ type, subject, content, endpointId }, cause) =>
       change(async (session) => {
-        const values = [type, now(), plain(subject), plain(content)];
+        const at = now();
+        const values = [type, at, plain(subject), plain(content)];
         const asked =
           endpointId === undefined
             ? session.query(statements.tell, values)
             : session.query(statements.tellOne, [...values, endpointId]);
-        return text((await asked).rows[0] ?? {}, 'id');
+        const id = text((await asked).rows[0] ?? {}, 'id');
+        if (type === 'test')
+          await addAudit(
+            session,
+            schema,
+            auditOfEvent('webhook.tested', id, { endpointId: endpointId ?? '', at, cause }),
+          );
+        return id;
       }),
     turn: (asked) => change((session) => turn(session, asked, now())),
     resign: (sender) => use(async (session) => void (await session.query(statements.resign, [sender]))),
@@ -114,10 +125,22 @@ export function createWebhooks({ sql: { schema, named }, use, ask, now, settings
       );
       return rows.map(readDelivery);
     },
-    enable: (id) => change(async (session) => (await session.query(statements.enable, [plain(id), now()])).count === 1),
-    retry: (endpointId, eventId) =>
+    enable: (endpointId, cause) =>
       change(async (session) => {
-        const { count } = await session.query(statements.retry, [plain(endpointId), plain(eventId), now()]);
+        const at = now();
+        const [endpoint] = (await session.query(statements.disabled, [plain(endpointId)])).rows;
+        if (endpoint === undefined) return false;
+        await session.query(statements.enable, [plain(endpointId), at]);
+        const before = nullableInteger(endpoint, 'disabled_at') === null ? 'ok' : 'disabled';
+        await addAudit(session, schema, auditOfEnabling(before, { endpointId, at, cause }));
+        return true;
+      }),
+    retry: (endpointId, eventId, cause) =>
+      change(async (session) => {
+        const at = now();
+        const { count } = await session.query(statements.retry, [plain(endpointId), plain(eventId), at]);
+        if (count === 1)
+          await addAudit(session, schema, auditOfEvent('webhook.retried', eventId, { endpointId, at, cause }));
         return count === 1;
       }),
     prune: () => change((session) => prune(session, now())),
@@ -189,27 +212,31 @@ function createResultWrites(schema: string, named: Named) {
     ),
     failed: named(
       `UPDATE ${endpoints} SET failing_since = coalesce(failing_since, $2), last_error = $3,
-         rest_until = greatest(rest_until, $4::int8),
-         disabled_at = CASE WHEN disabled_at IS NULL
-             AND ($5::boolean OR coalesce(failing_since, $2::int8) <= $2::int8 - ${DISABLED_AFTER_MS})
-           THEN $2::int8 ELSE disabled_at END
+         rest_until = greatest(rest_until, $4::int8)
        WHERE id = $1`,
+    ),
+    disable: named(
+      `UPDATE ${endpoints} SET disabled_at = $2
+       WHERE id = $1 AND disabled_at IS NULL AND ($3::boolean OR failing_since <= $2::int8 - ${DISABLED_AFTER_MS})`,
     ),
   };
 
-  return (session: Session, result: AttemptResult): readonly Promise<Answer>[] => {
+  const disable = async (session: Session, { delivery, endedAt: at, error, isGone }: AttemptResult): Promise<void> => {
+    const { endpointId } = delivery;
+    const { count } = await session.query(statements.disable, [endpointId, at, isGone]);
+    if (count === 1) await addAudit(session, schema, auditOfDisabling(error ?? '', { endpointId, at }));
+  };
+  return (session: Session, result: AttemptResult): readonly Promise<unknown>[] => {
     const { endpointId, n, triedAt: before, subject } = result.delivery;
     const { state, attempts, dueAt, resumeAt, triedAt, closedAt, tries } = deliveryAfter(result);
+    const { endedAt: at, error, restUntil } = result;
     const ended = [endpointId, n, state, attempts, dueAt, resumeAt, triedAt, closedAt, plain(tries), before];
     return [
       session.query(statements.ended, ended),
       ...(closedAt !== null && subject !== '' ? [session.query(statements.next, [endpointId, subject, closedAt])] : []),
-      result.error === null
-        ? session.query(statements.took, [endpointId, result.endedAt])
-        : session.query(statements.failed, [
-            ...[endpointId, result.endedAt, plain(result.error), result.restUntil ?? 0],
-            result.isGone,
-          ]),
+      ...(error === null
+        ? [session.query(statements.took, [endpointId, at])]
+        : [session.query(statements.failed, [endpointId, at, plain(error), restUntil ?? 0]), disable(session, result)]),
     ];
   };
 }

@@ -143,13 +143,13 @@ export function openCharges(file: string, options: SqliteChargesOptions): Charge
     webhooks: {
       now,
       declare: (endpoints, forgetBefore) => writer.call('declareWebhooks', endpoints, forgetBefore, now()),
-      tell: (event) => writer.call('tellWebhooks', event, now()),
+      tell: (event, cause) => writer.call('tellWebhooks', event, now(), cause),
       turn: (turn) => writer.call('takeTurn', turn, now()),
       resign: async () => undefined,
       endpoints: async () => (await reading()).call('webhookEndpoints'),
       deliveries: async (query) => (await reading()).call('webhookDeliveries', query),
-      enable: (id) => writer.call('enableWebhook', id, now()),
-      retry: (id, eventId) => writer.call('retryDelivery', id, eventId, now()),
+      enable: (id, cause) => writer.call('enableWebhook', id, now(), cause),
+      retry: (id, eventId, cause) => writer.call('retryDelivery', { endpointId: id, eventId, cause }, now()),
       prune: () => writer.call('pruneDeliveries', now()),
     },
     close: async () => {

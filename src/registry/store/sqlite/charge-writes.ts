@@ -24,7 +24,7 @@ import { createProofs } from './refund-proofs.ts';
 import { createSmallTables } from './small-tables.ts';
 import { createOutbox } from './webhook-outbox.ts';
 import { createWebhookWrites, type WebhookWrites } from './webhook-rows.ts';
-import { createAuditInsert } from './audit-insert.ts';
+import { createAddAudit, createAuditInsert } from './audit-insert.ts';
 import { isConstraint } from './database.ts';
 import { integer, text, type Row } from '../rows.ts';
 
@@ -180,7 +180,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     ...createLeases(db),
     prune: createPrune(db, totals, { find, update }),
     watchChanges: changes.watch,
-    ...createWebhookWrites(db, outbox, tables),
+    ...createWebhookWrites(db, outbox, { tables, addAudit: createAddAudit(db) }),
     finish: (now) => {
       totals.write();
       changes.write(now);

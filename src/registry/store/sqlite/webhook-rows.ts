@@ -1,6 +1,7 @@
 // The deliveries of webhooks on SQLite, in the ledger's thread and its transactions. One process serves the file, so its sender
 // is the only one. Every statement is bounded: no payment waits for a long one.
 import type { DatabaseSync } from 'node:sqlite';
+import type { AuditCause } from '../../../domain/audit.ts';
 import {
   DISABLED_AFTER_MS,
   KEPT_MS,
@@ -25,7 +26,9 @@ import {
   readDue,
   readEndpoint,
 } from '../webhook-values.ts';
+import { auditOfDisabling, auditOfEnabling, auditOfEvent } from '../webhook-audit.ts';
 import { integer, nullableInteger, text, type Row } from '../rows.ts';
+import type { AddAudit } from './audit-insert.ts';
 import type { SmallTables } from './small-tables.ts';
 import type { Outbox } from './webhook-outbox.ts';
 
@@ -36,12 +39,13 @@ export type WebhookWrites = {
     forgetBefore: number | undefined,
     now: number,
   ) => void;
-  readonly tellWebhooks: (event: ToldEvent, now: number) => string;
+  readonly tellWebhooks: (event: ToldEvent, now: number, cause: AuditCause | undefined) => string;
   readonly takeTurn: (turn: SenderTurn, now: number) => SenderTurnOutcome;
-  readonly enableWebhook: (endpointId: string, now: number) => boolean;
-  readonly retryDelivery: (endpointId: string, eventId: string, now: number) => boolean;
+  readonly enableWebhook: (endpointId: string, now: number, cause: AuditCause | undefined) => boolean;
+  readonly retryDelivery: (asked: AskedRetry, now: number) => boolean;
   readonly pruneDeliveries: (now: number) => boolean;
 };
+type AskedRetry = { readonly endpointId: string; readonly eventId: string; readonly cause: AuditCause | undefined };
 /** Calls of the thread that reads. */
 export type WebhookReads = {
   readonly webhookEndpoints: () => readonly EndpointState[];
@@ -51,7 +55,7 @@ export type WebhookReads = {
 export function createWebhookWrites(
   db: DatabaseSync,
   outbox: Pick<Outbox, 'tell'>,
-  tables: SmallTables,
+  { tables, addAudit }: { readonly tables: SmallTables; readonly addAudit: AddAudit },
 ): WebhookWrites {
   const sql = {
     name: db.prepare(
@@ -63,6 +67,7 @@ export function createWebhookWrites(
     forget: db.prepare(
       'UPDATE webhook_endpoints SET forgotten_at = ?2 WHERE seen_at < ?1 AND forgotten_at IS NULL RETURNING id',
     ),
+    disabled: db.prepare('SELECT disabled_at FROM webhook_endpoints WHERE id = ? AND forgotten_at IS NULL'),
     enable: db.prepare(
       `UPDATE webhook_endpoints SET disabled_at = NULL, failing_since = NULL, rest_until = 0, enabled_at = ?2, hurried_at = ?2
        WHERE id = ?1 AND forgotten_at IS NULL`,
@@ -72,7 +77,7 @@ export function createWebhookWrites(
        WHERE endpoint_id = ?1 AND n = (SELECT n FROM webhook_events WHERE id = ?2)`,
     ),
   };
-  const turns = createTurns(db);
+  const turns = createTurns(db, addAudit);
   const prune = createWebhookPrune(db);
   return {
     declareWebhooks: (endpoints, forgetBefore, now) => {
@@ -85,15 +90,31 @@ export function createWebhookWrites(
       for (const row of forgotten) sql.forgetWants.run(text(row, 'id'));
       tables.changed();
     },
-    tellWebhooks: outbox.tell,
+    tellWebhooks: (event, at, cause) => {
+      const id = outbox.tell(event, at);
+      const { type, endpointId = '' } = event;
+      if (type === 'test') addAudit(auditOfEvent('webhook.tested', id, { endpointId, at, cause }));
+      return id;
+    },
     takeTurn: turns,
-    enableWebhook: (id, now) => sql.enable.run(id, now).changes === 1,
-    retryDelivery: (endpointId, eventId, now) => sql.retry.run(endpointId, eventId, now).changes === 1,
+    enableWebhook: (endpointId, at, cause) => {
+      const endpoint = sql.disabled.get(endpointId);
+      if (endpoint === undefined) return false;
+      sql.enable.run(endpointId, at);
+      const before = nullableInteger(endpoint, 'disabled_at') === null ? 'ok' : 'disabled';
+      addAudit(auditOfEnabling(before, { endpointId, at, cause }));
+      return true;
+    },
+    retryDelivery: ({ endpointId, eventId, cause }, at) => {
+      const isKept = sql.retry.run(endpointId, eventId, at).changes === 1;
+      if (isKept) addAudit(auditOfEvent('webhook.retried', eventId, { endpointId, at, cause }));
+      return isKept;
+    },
     pruneDeliveries: prune,
   };
 }
 
-function createTurns(db: DatabaseSync): WebhookWrites['takeTurn'] {
+function createTurns(db: DatabaseSync, addAudit: AddAudit): WebhookWrites['takeTurn'] {
   const sql = {
     endpoint: db.prepare(
       'SELECT enabled_at, failing_since, hurried_at FROM webhook_endpoints WHERE id = ? AND disabled_at IS NULL AND forgotten_at IS NULL AND rest_until <= ?',
@@ -103,7 +124,7 @@ function createTurns(db: DatabaseSync): WebhookWrites['takeTurn'] {
        WHERE d.endpoint_id = ? AND d.n = ?`,
     ),
   };
-  const write = createResultWrites(db);
+  const write = createResultWrites(db, addAudit);
   const pick = createPicks(db);
   return ({ results, rooms }, now) => {
     for (const result of results) write(result);
@@ -125,7 +146,7 @@ function createTurns(db: DatabaseSync): WebhookWrites['takeTurn'] {
 }
 
 /** Writes what became of an attempt. */
-function createResultWrites(db: DatabaseSync): (result: AttemptResult) => void {
+function createResultWrites(db: DatabaseSync, addAudit: AddAudit): (result: AttemptResult) => void {
   const sql = {
     ended: db.prepare(
       `UPDATE webhook_deliveries SET state = ?3, attempts = coalesce(?4, attempts), due_at = ?5, resume_at = ?6,
@@ -143,19 +164,27 @@ function createResultWrites(db: DatabaseSync): (result: AttemptResult) => void {
     ),
     failed: db.prepare(
       `UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, ?2), last_error = ?3,
-         rest_until = max(rest_until, ?4),
-         disabled_at = CASE WHEN disabled_at IS NULL AND (?5 OR coalesce(failing_since, ?2) <= ?2 - ${DISABLED_AFTER_MS})
-           THEN ?2 ELSE disabled_at END
+         rest_until = max(rest_until, ?4)
        WHERE id = ?1`,
+    ),
+    disable: db.prepare(
+      `UPDATE webhook_endpoints SET disabled_at = ?2
+       WHERE id = ?1 AND disabled_at IS NULL AND (?3 OR failing_since <= ?2 - ${DISABLED_AFTER_MS})`,
     ),
   };
   return (result) => {
     const { endpointId, n, triedAt: before, subject } = result.delivery;
     const { state, attempts, dueAt, resumeAt, triedAt, closedAt, tries } = deliveryAfter(result);
+    const { endedAt: at, error, restUntil, isGone } = result;
     sql.ended.run(endpointId, n, state, attempts, dueAt, resumeAt, triedAt, closedAt, tries, before);
     if (closedAt !== null && subject !== '') sql.next.run(endpointId, subject, closedAt);
-    if (result.error === null) sql.took.run(endpointId, result.endedAt);
-    else sql.failed.run(endpointId, result.endedAt, result.error, result.restUntil ?? 0, Number(result.isGone));
+    if (error === null) {
+      sql.took.run(endpointId, at);
+      return;
+    }
+    sql.failed.run(endpointId, at, error, restUntil ?? 0);
+    if (sql.disable.run(endpointId, at, Number(isGone)).changes === 1)
+      addAudit(auditOfDisabling(error, { endpointId, at }));
   };
 }
 
