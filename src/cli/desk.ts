@@ -138,6 +138,10 @@ async function askElsewhere(
     body: JSON.stringify({ role, as: subject }),
     redirect: 'error',
     signal: AbortSignal.timeout(ASK_MS),
+  }).catch((error: unknown) => {
+    // What fetch says by itself is that it failed; its cause says why.
+    const why = error instanceof Error && error.cause !== undefined ? error.cause : error;
+    throw new Error(`No registry answers at ${new URL(url).origin}: ${messageOf(why)}`);
   });
   const body: unknown = await answer.json().catch(() => undefined);
   const told = typeof body === 'object' && body !== null ? new Map(Object.entries(body)) : new Map<string, unknown>();

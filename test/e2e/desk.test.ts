@@ -1,5 +1,6 @@
 // `tollgate desk` beside a running registry: the link that it prints opens the desk once, sessions are listed and ended from the
 // terminal, and the code is in no argument of a process, no log line and no metric.
+import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -87,13 +88,20 @@ test('behaviour: tollgate desk prints a link alone, which opens the desk once; s
     expect(JSON.stringify(running.lines) + running.stderr() + metrics).not.toContain(secret);
 });
 
-test('behaviour: with a token the registry itself makes the link; a wrong token is told', async () => {
+test('behaviour: with a token the registry itself makes the link; a wrong token and a registry that is away are told', async () => {
   const { out: jwt } = await runIn(folder, ['token']);
   const url = `http://127.0.0.1:${port}`;
   const made = await runIn(folder, ['desk', '--url', url, '--token', jwt.trim()]);
   expect([made.code, made.out.startsWith(`${url}/desk/#code=`)]).toEqual([0, true]);
   const refused = await runIn(folder, ['desk', '--url', url, '--token', 'wrong']);
   expect([refused.code, refused.out, refused.err]).toEqual([1, '', expect.stringContaining('401')]);
+  const closing = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(closing, 'listening');
+  const elsewhere = `http://127.0.0.1:${(closing.address() as AddressInfo).port}`;
+  const away = await runIn(folder, ['desk', '--url', elsewhere, '--token', 'any']);
+  closing.close();
+  expect([away.code, away.out]).toEqual([69, '']);
+  expect(away.err.trim()).toMatch(new RegExp(`^No registry answers at ${elsewhere}: (?!fetch failed).`));
 });
 
 test('attack: the process list is read while --open opens a browser: no argument holds the code', async () => {
