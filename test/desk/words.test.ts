@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { areaPath, labelIndexes, linePath, pointsOf, valueTicks } from '../../src/desk/charts/scale.ts';
 import { axisAmount, groupAmount, moneyText, priceFault } from '../../src/desk/format/money.ts';
-import { agoText, createTimeWords } from '../../src/desk/format/moments.ts';
+import { agoText, createTimeWords, hourAgoText } from '../../src/desk/format/moments.ts';
 import { changeOf, countText, millisecondsText, shareText, shortCount } from '../../src/desk/format/numbers.ts';
 import { shortened } from '../../src/desk/format/shortened.ts';
 import { createEventParser, type ServerEvent } from '../../src/desk/net/event-reader.ts';
@@ -79,6 +79,14 @@ describe('numbers and times', () => {
     expect([3, 40, 200, 7_300, 400_000].map((seconds) => agoText(at - seconds * 1_000, at))).toEqual([
       ...['just now', '40 s ago', '3 min ago', '2 h ago', '5 days ago'],
     ]);
+  });
+
+  test('behaviour: when a key was last used is told by the hour, as it is known, and not as if to the minute', () => {
+    const [hour, minute] = [3_600_000, 60_000];
+    expect([0, 59 * minute].map((passed) => hourAgoText(10 * hour, 10 * hour + passed))).toEqual(
+      Array(2).fill('within the hour'),
+    );
+    expect(hourAgoText(10 * hour, 12 * hour)).toBe('2 h ago');
   });
 
   test('behaviour: ids keep their beginning and end', () => {

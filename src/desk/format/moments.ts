@@ -1,6 +1,8 @@
 // Times for people, in the zone of who reads. A browser may name a language that is none (`en-US@posix`): then its own default
 // speaks.
 
+const HOUR_MS = 3_600_000;
+
 export type TimeWords = {
   /** `12:03:09`. */
   readonly clock: (at: number) => string;
@@ -40,6 +42,11 @@ export function agoText(at: number, now: number): string {
   const seconds = Math.round((now - at) / 1000);
   if (seconds < 5) return 'just now';
   return `${spanText(seconds * 1000)} ago`;
+}
+
+/** How long ago something was of which the hour is known: `at` is where that hour begins. */
+export function hourAgoText(at: number, now: number): string {
+  return now - at < HOUR_MS ? 'within the hour' : agoText(at, now);
 }
 
 /** A length of time in one unit: `3 min`. */

@@ -1,14 +1,21 @@
 // Small pieces of text that many views show: a time, a state, a method, an amount.
 import { useDesk } from '../desk-context.ts';
-import { agoText } from '../format/moments.ts';
+import { agoText, hourAgoText } from '../format/moments.ts';
 import { groupAmount } from '../format/money.ts';
 
+type MomentProps = {
+  readonly at: string | null | undefined;
+  /** Says how long ago it was. `hour`: the hour alone is known. */
+  readonly ago?: boolean | 'hour';
+};
+
 /** A time as people read it; the whole of it in the title. */
-export function Moment({ at, ago = false }: { readonly at: string | null | undefined; readonly ago?: boolean }) {
+export function Moment({ at, ago = false }: MomentProps) {
   const { times, clock } = useDesk();
   const value = at ? Date.parse(at) : Number.NaN;
   if (Number.isNaN(value)) return <span class="muted">never</span>;
-  const text = ago ? agoText(value, clock.value) : times.moment(value, clock.value);
+  const textOf = ago === 'hour' ? hourAgoText : ago ? agoText : times.moment;
+  const text = textOf(value, clock.value);
   return (
     <time dateTime={new Date(value).toISOString()} title={times.whole(value)}>
       {text}

@@ -115,7 +115,7 @@ function KeyTable({ keys, onRevoke }: KeyTableProps) {
               {key.created_by !== null && `, ${key.created_by}`}
             </td>
             <td class={onRevoke === null ? 'b2 muted' : 'wide-only muted'}>
-              <Moment at={key.last_used_at} ago />
+              <Moment at={key.last_used_at} ago="hour" />
             </td>
             {onRevoke !== null && (
               <td class="b2 act">

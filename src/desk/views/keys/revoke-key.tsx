@@ -5,7 +5,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { DialogForm } from '../../parts/dialog-form.tsx';
 import { Field } from '../../parts/field.tsx';
 import { problemText } from '../../parts/states.tsx';
-import { agoText } from '../../format/moments.ts';
+import { hourAgoText } from '../../format/moments.ts';
 import type { ApiKeyView } from '../../wire/house.ts';
 
 export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKeyView; readonly onClose: () => void }) {
@@ -25,7 +25,7 @@ export function RevokeKey({ apiKey, onClose }: { readonly apiKey: ApiKeyView; re
     <Dialog title={`Revoke ${name}?`} onClose={onClose}>
       <p>
         Whoever uses this key is refused at once, and a revoked key does not come back.{' '}
-        {used === null ? 'It was never used.' : `It was last used ${agoText(Date.parse(used), now())}.`}
+        {used === null ? 'It was never used.' : `It was last used ${hourAgoText(Date.parse(used), now())}.`}
       </p>
       <DialogForm does="Revoke key" isDanger onSend={revoke} onCancel={onClose}>
         <Field label={`Type ${name} to revoke it`} fault={fault.value}>
