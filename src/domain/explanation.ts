@@ -14,6 +14,7 @@ import {
 } from './decide.ts';
 import { withoutPasses } from './payment/pass-offers.ts';
 import { problem, PROBLEMS, type Problem } from './problem.ts';
+import { parsePattern, type Segment } from './routing/pattern.ts';
 import { paramsOf } from './routing/route-params.ts';
 import { toWire, type Route, type RouteWire } from './routing/route.ts';
 import type { Match, Snapshot } from './routing/snapshot.ts';
@@ -226,5 +227,33 @@ function becauseOf(route: Route, winner: Route | undefined, method: string): str
   if (!covers) return `is for ${route.method}, not ${method}`;
   if (winner && winner.pattern === route.pattern)
     return `same pattern, but ${winner.method} is more exact than ${route.method}`;
-  return 'is less specific, or cheaper where the path can be read in two ways';
+  return (
+    (winner && lessSpecific(route, winner)) ?? 'is less specific, or cheaper where the path can be read in two ways'
+  );
+}
+
+const EXACTNESS: Readonly<Record<Segment['kind'], number>> = { literal: 0, param: 1, wildcard: 2 };
+
+/** Names the segment in which `winner` is more specific; undefined if something else decided. */
+function lessSpecific(route: Route, winner: Route): string | undefined {
+  const [own, others] = [segmentsOf(route), segmentsOf(winner)];
+  for (const [index, segment] of own.entries()) {
+    const other = others[index];
+    if (other === undefined) return undefined;
+    const difference = EXACTNESS[segment.kind] - EXACTNESS[other.kind];
+    if (difference > 0)
+      return `is less specific: segment ${index + 1} is ${inKind(segment)} here and ${inKind(other)} in the route that wins`;
+    if (difference < 0) return undefined;
+  }
+  return undefined;
+}
+
+function segmentsOf({ pattern }: Route): readonly Segment[] {
+  const parsed = parsePattern(pattern);
+  return parsed.ok ? parsed.pattern.segments : [];
+}
+
+function inKind(segment: Segment): string {
+  if (segment.kind === 'literal') return JSON.stringify(segment.text);
+  return segment.kind === 'param' ? 'a parameter' : 'a wildcard';
 }

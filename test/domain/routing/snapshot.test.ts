@@ -174,8 +174,24 @@ describe('explaining', () => {
     expect(explanation.considered.map(({ route, because }) => `${route.method} ${route.pattern}: ${because}`)).toEqual([
       'GET /v1/reports/:id: wins',
       'POST /v1/reports/:id: is for POST, not GET',
-      '* /v1/*: is less specific, or cheaper where the path can be read in two ways',
+      '* /v1/*: is less specific: segment 2 is a wildcard here and "reports" in the route that wins',
     ]);
+  });
+
+  test('behaviour: the segment that decided is named, and none if a route loses by something else', () => {
+    const routes = ['/users/me', '/users/:id', '/users/*', '/users/me/*', '/:any/me'].map((each) =>
+      route(`GET ${each}`),
+    );
+    const { considered } = explainMatch(compile(routes), { method: 'GET', path: '/users/me', rules: RULES });
+    expect(new Map(considered.map(({ route: { pattern }, because }) => [pattern, because]))).toEqual(
+      new Map([
+        ['/users/me', 'wins'],
+        ['/users/:id', 'is less specific: segment 2 is a parameter here and "me" in the route that wins'],
+        ['/users/*', 'is less specific: segment 2 is a wildcard here and "me" in the route that wins'],
+        ['/users/me/*', 'is less specific, or cheaper where the path can be read in two ways'],
+        ['/:any/me', 'is less specific: segment 1 is a parameter here and "users" in the route that wins'],
+      ]),
+    );
   });
 
   test('behaviour: bytes that a target cannot hold are percent-encoded before they are explained', () => {

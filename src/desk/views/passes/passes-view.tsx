@@ -18,7 +18,9 @@ import { leftText, readPassSearch } from './pass-words.ts';
 
 const PAGE = 50;
 const EXAMPLE = `selling:
-  plans: [{ id: default, passes: [{ id: hundred, amount: "0.50", uses: 100 }] }]`;
+  plans:
+    - id: default
+      passes: [{ id: hundred, amount: "0.50", uses: 100 }]`;
 
 export function PassesView({ id }: { readonly id: string | null }) {
   const { router } = useDesk();

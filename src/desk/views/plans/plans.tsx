@@ -16,8 +16,12 @@ import { Customers } from './plan-customers.tsx';
 const MINUTE_MS = 60_000;
 
 const EXAMPLE = `selling:
-  plans: [{ id: default, customers: [partners], free: { requests: 50, window: day } }]
-  customers: [{ id: partners, header: X-Api-Key, keys_file: partners.txt }]`;
+  plans:
+    - id: default
+      customers: [partners]
+      free: { requests: 50, window: day }
+  customers:
+    - { id: partners, header: X-Api-Key, keys_file: partners.txt }`;
 
 export function PlansView() {
   const { router, clock } = useDesk();

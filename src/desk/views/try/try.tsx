@@ -93,18 +93,23 @@ function Outcome({ answer, method }: { readonly answer: TryAnswer; readonly meth
       </section>
       {answer.because.length > 0 && <Because answer={answer} />}
       {params.length > 0 && (
-        <dl class="facts boxed">
-          {params.map(([name, value]) => (
-            <div key={name} class="pair">
-              <dt>
-                <code>{name}</code>
-              </dt>
-              <dd>
-                <code>{value}</code>
-              </dd>
-            </div>
-          ))}
-        </dl>
+        <section class="card">
+          <header class="card-head">
+            <h2>Path parameters</h2>
+          </header>
+          <dl class="facts boxed">
+            {params.map(([name, value]) => (
+              <div key={name} class="pair">
+                <dt>
+                  <code>{name}</code>
+                </dt>
+                <dd>
+                  <code>{value}</code>
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </section>
       )}
       {answer.answer !== null && <FourOhTwo answer={answer.answer} />}
       {answer.curl && (
@@ -155,9 +160,11 @@ function Because({ answer }: { readonly answer: TryAnswer }) {
                 <Method>{each.method}</Method>
                 <code>{each.route_pattern}</code>
               </a>
-              <p class="muted">
-                <Prose text={each.why} />
-              </p>
+              {each.why !== 'wins' && (
+                <p class="muted">
+                  <Prose text={sentenceOf(each.why)} />
+                </p>
+              )}
             </div>
             <span class={each.wins ? 'tag on' : 'tag'}>{each.wins ? 'applies' : 'loses'}</span>
           </li>
@@ -165,6 +172,11 @@ function Because({ answer }: { readonly answer: TryAnswer }) {
       </ol>
     </section>
   );
+}
+
+/** A registry says why without a subject; here the route above it is one. */
+function sentenceOf(why: string): string {
+  return `${why.charAt(0).toUpperCase()}${why.slice(1)}${why.endsWith('.') ? '' : '.'}`;
 }
 
 function FourOhTwo({ answer }: { readonly answer: NonNullable<TryAnswer['answer']> }) {
