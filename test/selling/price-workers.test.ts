@@ -35,9 +35,11 @@ const configured = (large: string): string =>
       `receivers: [{ id: default, network: base-sepolia, rpc_url: none, pay_to_address: "0x${'1'.repeat(40)}", facilitators: ["${believer.url}"] }]`,
       'selling:',
       '  plans:',
+      '    - { id: default, price: { rules: [{ when: { query.size: [large] }, amount: "0.80" }] } }',
       `    - { id: rules, price: { rules: [{ when: { query.size: [large] }, amount: "${large}" }], units: { of: query.n, amount: "0.01", max: 1000, missing: 0 } } }`,
       `    - { id: asks, price: { service: { url: "http://127.0.0.1:${(service.address() as AddressInfo).port}/", min: "0.01", max: "5.00", timeout: 5s, cache: 60s, inputs: [query.*] } } }`,
       'routes:',
+      '  - { method: GET, route_pattern: /plain, amount: "0.10" }',
       '  - { method: GET, route_pattern: /gen, amount: "0.10", plan_id: rules }',
       '  - { method: GET, route_pattern: /asked, amount: "0.10", plan_id: asks }',
     ].join('\n'),
@@ -105,6 +107,12 @@ const workersOf = (answers: readonly Answered[]): Promise<readonly number[]> =>
 test('behaviour: both workers say the price of what is asked', async () => {
   const answers = await all(48, (n) => ask(`/gen?size=${n % 2 === 0 ? 'large' : 'small'}&n=${n % 5}`));
   expect(answers.map(amountOf)).toEqual(answers.map((_, n) => (n % 2 === 0 ? 500_000 : 100_000) + (n % 5) * 10_000));
+  expect(new Set(await workersOf(answers))).toEqual(new Set([1, 2]));
+});
+
+test('behaviour: both workers say the price of the plan `default` for a route that names none', async () => {
+  const answers = await all(24, (n) => ask(`/plain?size=${n % 2 === 0 ? 'large' : 'small'}`));
+  expect(answers.map(amountOf)).toEqual(answers.map((_, n) => (n % 2 === 0 ? 800_000 : 100_000)));
   expect(new Set(await workersOf(answers))).toEqual(new Set([1, 2]));
 });
 

@@ -44,30 +44,27 @@ export type FreeRequests = {
   readonly identities: number;
 };
 
-/** The plans of a process. */
-export type Plans = {
-  readonly byId: ReadonlyMap<string, SalesPlan>;
-  /** SalesPlan of routes that name none; undefined: they have none. */
-  readonly standard: SalesPlan | undefined;
-};
+/** The plans of a process, each in one place: workers get copies of them, in which two places are two plans. */
+export type Plans = { readonly byId: ReadonlyMap<string, SalesPlan> };
 
 /** Id of the plan that routes have if they name none. */
 export const STANDARD_PLAN = 'default';
 
-export const NO_PLANS: Plans = { byId: new Map(), standard: undefined };
+export const NO_PLANS: Plans = { byId: new Map() };
 
 export function plansOf(list: readonly SalesPlan[]): Plans {
-  const byId = new Map(list.map((plan) => [plan.id, plan]));
-  return { byId, standard: byId.get(STANDARD_PLAN) };
+  return { byId: new Map(list.map((plan) => [plan.id, plan])) };
+}
+
+/** The plan of routes that name none; undefined: they have none. */
+export function standardPlan({ byId }: Plans): SalesPlan | undefined {
+  return byId.get(STANDARD_PLAN);
 }
 
 /** The plan of a route; undefined: it has none. A plan that is not known here is `plan_unknown`, and nothing passes. */
-export function findPlan(
-  { planId }: Pick<Route, 'planId'>,
-  { byId, standard }: Plans,
-): SalesPlan | Problem | undefined {
-  if (planId === null) return standard;
-  return byId.get(planId) ?? planUnknown(planId);
+export function findPlan({ planId }: Pick<Route, 'planId'>, plans: Plans): SalesPlan | Problem | undefined {
+  if (planId === null) return standardPlan(plans);
+  return plans.byId.get(planId) ?? planUnknown(planId);
 }
 
 function planUnknown(id: string): Problem {
