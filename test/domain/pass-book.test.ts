@@ -94,3 +94,24 @@ test('behaviour: whatever draws on a pass in whatever order, its sum holds, and 
     }
   }
 });
+
+test('attack: a use that was lost once too often, and whose answer its key had since, is not given back by a request that fails', () => {
+  const { rows, books } = openModel(10n);
+  const key = { sha256: 'k', method: 'GET', targetSha256: 't' };
+  const ask = (n: number, keyed: typeof key | null, now: number): string => {
+    const name = { passId: 'pass_a', useId: `use_${n}`, owner: `run/${n}` };
+    return changeDraws(rows, { ...name, kind: 'reserve', amount: 1n, leaseMs: 10, key: keyed, of: OF }, now).kind;
+  };
+  const LAST = GIVEN_BACK_AT_MOST + 1;
+  for (let n = 1; n <= LAST; n++) {
+    expect(ask(n, n === LAST ? key : null, n * 100)).toBe('reserved');
+    for (const draw of rows.lost('pass_a', n * 100 + 10)) endLost(rows, draw, n * 100 + 10);
+  }
+  expect(books.get('pass_a')).toMatchObject({ drawn: 1n, lost: GIVEN_BACK_AT_MOST });
+  expect(ask(7, key, 1_000)).toBe('repeated');
+  expect(ask(8, key, 1_001)).toBe('repeated');
+  const failed = { passId: 'pass_a', useId: `use_${LAST}`, owner: 'run/8', kind: 'give_back' } as const;
+  for (const because of ['not_charged', 'unasked'] as const)
+    expect(changeDraws(rows, { ...failed, because }, 1_002)).toMatchObject({ kind: 'taken' });
+  expect(books.get('pass_a')).toMatchObject({ drawn: 1n, reserved: 0n, uses: 1 });
+});

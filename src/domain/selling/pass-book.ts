@@ -70,7 +70,7 @@ export type PassDraw = {
 
 /**
  * States of a draw. Nobody ended these in time: `run_out` was given back, and its owner may still take it; `forfeited` counts
- * as drawn, because that had happened too often, and its owner may still give it back.
+ * as drawn, because that had happened too often, and its owner may still give it back, until its key is asked for again.
  */
 export const DRAW_STATES = ['reserved', 'taken', 'given_back', 'run_out', 'forfeited'] as const;
 
@@ -218,7 +218,8 @@ function reserve(rows: DrawRows, given: PassBook, change: Of<'reserve'>, now: nu
   const isSame = draw.key.method === key.method && draw.key.targetSha256 === key.targetSha256;
   if (!isSame || draw.asks >= ASKS_OF_A_KEY) return { kind: 'conflict' };
   if (isBack(draw)) return open(rows, book, change, now, draw);
-  rows.putDraw({ ...draw, owner: change.owner, asks: draw.asks + 1 });
+  // From here on its answer may be had again and again: no request of the key gives it back.
+  rows.putDraw({ ...draw, state: 'taken', owner: change.owner, asks: draw.asks + 1 });
   return done('repeated', draw.id, book, now);
 }
 
