@@ -47,7 +47,7 @@ export function createMemoryLedger(now: () => number, rules?: LedgerRules, passR
   return {
     ...store,
     ...ledgerOf(store, SPELLING),
-    ...createLedger(store, SPELLING, rules),
+    ...(rules === undefined ? {} : createLedger(store, SPELLING, rules)),
     passes: store.passes,
     store,
   };

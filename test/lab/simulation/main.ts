@@ -9,6 +9,9 @@ import { runDraws } from './draws/draw-schedule.ts';
 import { runSchedule } from './schedule.ts';
 import { explain, findViolation } from './search.ts';
 
+/** Schedules after which a run says that it goes on. */
+const TOLD_AFTER = 1_000;
+
 const { values } = parseArgs({
   options: {
     schedules: { type: 'string', default: '10000' },
@@ -36,9 +39,11 @@ if (
 } else if (insisting > 0) await insist(seed, insisting);
 else {
   const startedAt = performance.now();
-  const found = await findViolation(seed, schedules, (each, traced) =>
-    values.draws ? runDraws(each, drawBug, traced) : runSchedule(each, bug, traced),
-  );
+  const found = await findViolation(seed, schedules, (each, traced) => {
+    if (each > seed && (each - seed) % TOLD_AFTER === 0)
+      console.error(`${each - seed} schedules held all rules so far`);
+    return values.draws ? runDraws(each, drawBug, traced) : runSchedule(each, bug, traced);
+  });
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   if (found === undefined) console.log(`${schedules} schedules from seed ${seed}: all rules held (${seconds} s)`);
   else {

@@ -1,4 +1,5 @@
 // Runs schedules one after another until one breaks a rule, and tells about that one so that a person can follow it.
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Run } from './schedule.ts';
 
 export type Violation = Run & { readonly seed: number; readonly schedules: number };
@@ -9,9 +10,11 @@ export async function findViolation(
   schedules: number,
   run: (seed: number, traced: boolean) => Promise<Run>,
 ): Promise<Violation | undefined> {
+  // What a schedule's processes leave in the context of its caller would be copied by each request of those that follow.
+  const apart = AsyncLocalStorage.snapshot();
   for (let seed = first; seed < first + schedules; seed++) {
-    const { violations } = await run(seed, false);
-    if (violations.length > 0) return { ...(await run(seed, true)), seed, schedules: seed - first + 1 };
+    const { violations } = await apart(run, seed, false);
+    if (violations.length > 0) return { ...(await apart(run, seed, true)), seed, schedules: seed - first + 1 };
   }
   return undefined;
 }

@@ -9,12 +9,17 @@ import {
   type PassBook,
   type PassDraw,
 } from '../../../../src/domain/selling/pass-book.ts';
-import { firstUseOf } from '../../../../src/domain/selling/pass-opening.ts';
+import { drawnBy, firstUseOf } from '../../../../src/domain/selling/pass-opening.ts';
+import { chargeIdOfPass, passIdOf, readPassInSale } from '../../../../src/domain/selling/pass.ts';
 import type { MemoryLedger } from '../../../support/memory-ledger.ts';
 import type { Scheduler } from '../scheduler.ts';
 
 /** One request that draws, as the rules see it. */
 export type DrawingRequest = {
+  /** The most that it takes, in the unit of the books. */
+  readonly price: bigint;
+  /** What its response costs; undefined: that was not said yet, or it costs nothing. */
+  takes: bigint | undefined;
   owner: string | undefined;
   useId: string | undefined;
   /** The ledger told it that it has the use. */
@@ -28,15 +33,16 @@ export type DrawingRequest = {
 export type DrawRules = {
   readonly violations: readonly string[];
   readonly violated: (what: string) => void;
-  readonly begin: () => DrawingRequest;
-  /** Puts a request and the change that it makes together. */
-  readonly owned: (request: DrawingRequest, change: DrawChange) => void;
+  readonly begin: (price: bigint) => DrawingRequest;
+  /** Puts a request and the name together by which it changes the books. */
+  readonly owned: (request: DrawingRequest, owner: string) => void;
   /** A change took effect; `before`: the uses as they were, by id. */
   readonly changed: (change: DrawChange, result: DrawResult, before: ReadonlyMap<string, PassDraw>) => void;
   /** The ledger's answer reached its process. */
   readonly heard: (change: DrawChange, result: DrawResult) => void;
   readonly asked: (request: DrawingRequest, useId: string) => void;
-  readonly delivered: (useId: string) => void;
+  /** A response was handed over whole. `isTakenAfterwards`: what it costs was said by its end. */
+  readonly delivered: (request: DrawingRequest, useId: string, isTakenAfterwards: boolean) => void;
   /** A 402 leaves. */
   readonly demanded: (request: DrawingRequest) => void;
   /** Nobody heard the answer of a use, and nobody is to blame: its client left, its process died, its upstream broke off. */
@@ -44,6 +50,8 @@ export type DrawRules = {
   /** A process died: what its requests had in hand is nobody's. */
   readonly crashed: (run: string) => void;
   readonly refunded: (passId: string) => void;
+  /** Something else than a change of a use took effect. */
+  readonly booksHold: () => void;
   readonly atRest: (calm: boolean) => void;
 };
 
@@ -51,34 +59,60 @@ function isDrawn({ state }: PassDraw): boolean {
   return state === 'taken' || state === 'forfeited';
 }
 
-export function createDrawRules(scheduler: Scheduler, { passes }: MemoryLedger): DrawRules {
+export function createDrawRules(scheduler: Scheduler, { passes, all: charges }: MemoryLedger): DrawRules {
   const violations: string[] = [];
   const owners = new Map<string, DrawingRequest>();
   const asks = new Map<string, number>();
-  const delivered = new Set<string>();
+  const deliveries: { readonly useId: string; readonly owner: string; readonly mayWait: boolean }[] = [];
+  /** Requests whose use went to another one, or was given back and is not left any more, before they took it. */
+  const forgone = new Set<string>();
   const excuses = new Set<string>();
+  /** Requests whose reservation the ledger refused. */
+  const refused = new Set<string>();
+  /** Uses as they were when their books were last looked at. */
+  const seen = new Map<string, PassDraw>();
   const crashed = new Set<string>();
   const violated = (what: string): void => {
     scheduler.say(`!!! ${what}`);
     violations.push(what);
   };
   const drawOf = (useId: string): PassDraw | undefined => passes.draws().find(({ id }) => id === useId);
-  const isFirst = (useId: string): boolean => passes.books().some(({ id }) => firstUseOf(id) === useId);
+  const isFirst = (useId: string): boolean => charges().some(({ id }) => firstUseOf(passIdOf(id)) === useId);
   const total = (draws: readonly PassDraw[]): bigint => draws.reduce((sum, { amount }) => sum + amount, 0n);
 
+  /** What the request that bought a pass took of it with the settlement. Any other request has a use with a row of its own. */
+  const takenAtOnce = (passId: string): bigint => {
+    const charge = charges().find(({ id }) => id === chargeIdOfPass(passId));
+    const sale = charge?.pass ? readPassInSale(charge.pass) : undefined;
+    const isMetered = sale?.kind === 'credit' && sale.isMetered === true;
+    return sale === undefined || isMetered || charge?.settle !== 'before_response' ? 0n : drawnBy(sale, sale.first);
+  };
+
   const checkBook = (book: PassBook): void => {
-    const { id, sold, drawn, reserved, lost, left: gone } = book;
+    const { id, sold, drawn, reserved, uses, lost, left: gone } = book;
     const { left, lapsed } = standingOfBook(book, scheduler.now());
     if (drawn + left + reserved + lapsed !== sold) violated(`the sum of ${id} does not hold`);
     if ([drawn, left, reserved, lapsed].some((part) => part < 0n)) violated(`more was drawn on ${id} than was bought`);
     const draws = passes.draws().filter(({ passId }) => passId === id);
     if (total(draws.filter(({ state }) => state === 'reserved')) !== reserved)
       violated(`what is reserved of ${id} is not what its uses hold`);
-    // A request that settles when the upstream has answered has its use without a row of its own.
-    const rows = total(draws.filter(isDrawn));
-    const hasFirstRow = draws.some((draw) => draw.id === firstUseOf(id));
-    if (drawn - rows < 0n || (hasFirstRow && drawn !== rows))
-      violated(`what is drawn of ${id} is not what its uses took`);
+    for (const draw of draws) {
+      const { id: useId, amount, owner, state } = draw;
+      const price = owners.get(owner)?.price;
+      const before = seen.get(useId);
+      seen.set(useId, draw);
+      if (before?.state === 'taken' && state === 'taken' && amount !== before.amount)
+        violated(`${useId} took ${before.amount}, and now ${amount}`);
+      if (state === 'reserved' && amount !== price) violated(`${useId} reserves ${amount}, and its price is ${price}`);
+      if (state === 'forfeited' && lost < GIVEN_BACK_AT_MOST)
+        violated(`${useId} is taken because nobody ended it, and ${id} gave back ${lost} such uses`);
+      if (state === 'forfeited' && before?.state === 'reserved' && amount !== before.amount)
+        violated(`${useId} is taken because nobody ended it, ${amount} of ${before.amount}`);
+    }
+    const atOnce = takenAtOnce(id);
+    const taken = draws.filter(isDrawn);
+    if (drawn !== total(taken) + atOnce) violated(`what is drawn of ${id} is not what its uses took`);
+    if (uses !== taken.length + (atOnce > 0n ? 1 : 0)) violated(`${id} counts ${uses} uses, and its uses are others`);
     if (Math.max(lost, gone) > GIVEN_BACK_AT_MOST) violated(`${id} gave more back than it may: ${lost} and ${gone}`);
   };
   const checkKey = ({ passId, key }: PassDraw): void => {
@@ -89,8 +123,11 @@ export function createDrawRules(scheduler: Scheduler, { passes }: MemoryLedger):
   return {
     violations,
     violated,
-    begin: () => ({ owner: undefined, useId: undefined, isGranted: false, isRefused: false, hasGivenBack: false }),
-    owned: (request, { owner }) => {
+    begin: (price) => ({
+      ...{ price, takes: undefined, owner: undefined, useId: undefined },
+      ...{ isGranted: false, isRefused: false, hasGivenBack: false },
+    }),
+    owned: (request, owner) => {
       request.owner = owner;
       owners.set(owner, request);
     },
@@ -106,21 +143,30 @@ export function createDrawRules(scheduler: Scheduler, { passes }: MemoryLedger):
         if (request?.hasGivenBack === true) violated(`${after.id} is reserved for a request that gave it back`);
         if (book.revokedAt !== null || now >= book.endsAt) violated(`${book.id} is drawn on after its end`);
         checkKey(after);
+        // A copy of a word that was refused: the ledger does not remember refusals, and nobody works on the use. Its lease runs out.
+        if (refused.has(change.owner)) excuses.add(after.id);
       }
-      if (
-        change.kind === 'take' &&
-        after?.state === 'taken' &&
-        before?.state !== 'taken' &&
-        request?.hasGivenBack === true
-      )
-        violated(`${after.id} is taken for a request that gave it back`);
+      if (change.kind === 'reserve' && !('useId' in result)) refused.add(change.owner);
+      if (change.kind === 'take' && after?.state === 'taken' && before?.state !== 'taken') {
+        if (request?.hasGivenBack === true) violated(`${after.id} is taken for a request that gave it back`);
+        if (after.amount !== request?.takes)
+          violated(`${after.id} takes ${after.amount}, and by its response ${request?.takes}`);
+      }
       // Its next request with the key has it from here on, and may send it again.
       if (result.kind === 'repeated' && before?.owner !== change.owner) excuses.add(result.useId);
       if (change.kind === 'give_back' && request !== undefined) request.hasGivenBack = true;
       const { left } = book === undefined ? { left: 0n } : standingOfBook(book, now);
       if (result.kind === 'used_up' && change.kind === 'reserve' && left >= change.amount)
         violated(`${change.passId} is called used up, and holds ${left}`);
+      const own = all.get(change.useId);
+      if (change.kind === 'take' && result.kind === 'lost' && own !== undefined) {
+        const isEmpty = own.state === 'run_out' && left < (change.amount ?? own.amount);
+        if (own.owner !== change.owner || isEmpty) forgone.add(change.owner);
+      }
       if (book !== undefined) checkBook(book);
+    },
+    booksHold: () => {
+      for (const book of passes.books()) checkBook(book);
     },
     heard: (change, result) => {
       const request = owners.get(change.owner);
@@ -135,11 +181,12 @@ export function createDrawRules(scheduler: Scheduler, { passes }: MemoryLedger):
       const most = drawOf(useId)?.key === null || isFirst(useId) ? 1 : ASKS_OF_A_KEY;
       if ((asks.get(useId) ?? 0) > most) violated(`the upstream was asked ${asks.get(useId)} times for ${useId}`);
     },
-    delivered: (useId) => {
-      delivered.add(useId);
+    delivered: ({ owner = '' }, useId, isTakenAfterwards) => {
       // The use of the request that buys is told to the ledger until it hears: its money is taken, whatever becomes of it.
-      if (!isFirst(useId) && drawOf(useId)?.state !== 'taken')
-        violated(`${useId} is delivered and ${drawOf(useId)?.state ?? 'unknown to the ledger'}`);
+      const mayWait = isTakenAfterwards || isFirst(useId);
+      deliveries.push({ useId, owner, mayWait });
+      const { state = 'unknown to the ledger' } = drawOf(useId) ?? {};
+      if (!mayWait && state !== 'taken') violated(`${useId} is delivered and ${state}`);
     },
     demanded: ({ isRefused }) => {
       if (!isRefused) violated('a 402 leaves though nobody knows what is left');
@@ -156,13 +203,20 @@ export function createDrawRules(scheduler: Scheduler, { passes }: MemoryLedger):
         if (book.reserved !== 0n) violated(`a reservation of ${book.id} never ends`);
         if (calm && book.lost > 0) violated(`a use of ${book.id} was lost on a calm day`);
       }
-      for (const draw of passes.draws()) {
-        if (isFirst(draw.id)) continue;
-        if (delivered.has(draw.id) && !isDrawn(draw)) violated(`${draw.id} was delivered and is ${draw.state}`);
-        const isExcused = excuses.has(draw.id) || crashed.has(draw.owner.split('/')[0] ?? '');
-        if (isDrawn(draw) && !delivered.has(draw.id) && !isExcused)
-          violated(`${draw.id} is taken and nobody had its answer`);
+      for (const { useId, owner, mayWait } of deliveries) {
+        const draw = drawOf(useId);
+        // Its process died before it could say so, or stood still until the use was another's.
+        const isForgone = mayWait && (crashed.has(runOf(owner)) || forgone.has(owner));
+        if (draw !== undefined && !isDrawn(draw) && !isForgone) violated(`${useId} was delivered and is ${draw.state}`);
       }
+      const delivered = new Set(deliveries.map(({ useId }) => useId));
+      for (const draw of passes.draws())
+        if (isDrawn(draw) && !delivered.has(draw.id) && !excuses.has(draw.id) && !crashed.has(runOf(draw.owner)))
+          violated(`${draw.id} is taken and nobody had its answer`);
     },
   };
+}
+
+function runOf(owner: string): string {
+  return owner.split('/')[0] ?? '';
 }

@@ -3,7 +3,7 @@
 import { standingOfBook } from '../../../../src/domain/selling/pass-book.ts';
 import type { PassInSale, SoldPass } from '../../../../src/domain/selling/pass.ts';
 import { createMemoryLedger } from '../../../support/memory-ledger.ts';
-import { createScheduler } from '../scheduler.ts';
+import { createScheduler, type Draw } from '../scheduler.ts';
 import type { Run } from '../schedule.ts';
 import { createWeather } from '../weather.ts';
 import { drawnBy } from '../../../../src/domain/selling/pass-opening.ts';
@@ -16,6 +16,7 @@ import {
   type DrawWorld,
 } from './draw-process.ts';
 import { createDrawRules } from './draw-rules.ts';
+import { someMeter } from './metered-responses.ts';
 
 const START = Date.UTC(2030, 0, 1);
 const STEPS = 6_000;
@@ -31,7 +32,8 @@ export async function runDraws(seed: number, bug?: DrawBug, traced = false): Pro
   const weather = createWeather(draw);
   const durable = createMemoryLedger(scheduler.now, bug?.charges, bug?.books);
   const rules = createDrawRules(scheduler, durable);
-  const world: DrawWorld = { scheduler, weather, durable, rules, bug };
+  const meter = someMeter(draw);
+  const world: DrawWorld = { scheduler, weather, durable, rules, bug, meter };
   const outside = { name: 'machine', alive: true };
 
   const lives = Array.from({ length: draw.below(3) + 1 }, () => 1);
@@ -57,7 +59,7 @@ export async function runDraws(seed: number, bug?: DrawBug, traced = false): Pro
 
   const sales = Array.from({ length: draw.below(2) + 1 }, (_, n) => ({
     n: n + 1,
-    sale: someSale(draw),
+    sale: someSale(draw, meter !== undefined),
     price: draw.pick(PRICES),
   }));
   const settledPass = (n: number): SoldPass | undefined => sold.get(n);
@@ -99,7 +101,7 @@ export async function runDraws(seed: number, bug?: DrawBug, traced = false): Pro
     const wanted = draw.below(4) + 1;
     for (let n = 1; n <= wanted; n++) {
       // Two users may send one key: a request that is sent twice.
-      const key = draw.chance(0.5) ? (draw.chance(0.2) ? 'shared' : `key ${user} ${n}`) : undefined;
+      const key = draw.chance(0.5) ? (draw.chance(0.2) ? 'shared' : `key-${user}-${n}`) : undefined;
       const amount = draw.chance(0.8) ? price : draw.pick(PRICES);
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         await scheduler.point(actor, 'thinks', draw.below(draw.pick([20, 20, 3_000, 20_000])));
@@ -186,22 +188,29 @@ async function askForTheRest(
   }
 }
 
-async function endLostAgainAndAgain({ scheduler, durable: { passes } }: DrawWorld): Promise<void> {
+async function endLostAgainAndAgain({ scheduler, durable: { passes }, rules }: DrawWorld): Promise<void> {
   const registry = { name: 'registry', alive: true };
   for (;;) {
     await scheduler.point(registry, 'ends what nobody works on', END_LOST_MS, true);
     await passes.endLost(100);
+    rules.booksHold();
   }
 }
 
-function someSale(draw: ReturnType<typeof createScheduler>['draw']): PassInSale {
+function someSale(draw: Draw, isMetered: boolean): PassInSale {
   const common = {
     planId: PLAN_ID,
     termsId: 'terms',
     scope: 'plan',
     validMs: draw.pick([90_000, 86_400_000, 86_400_000]),
   } as const;
-  return draw.chance(0.6)
+  return draw.chance(isMetered ? 0.2 : 0.6)
     ? { ...common, kind: 'uses', uses: draw.below(12) + 1, first: '1' }
-    : { ...common, kind: 'credit', credit: draw.pick(['0.50', '1']), first: draw.pick(PRICES) };
+    : {
+        ...common,
+        kind: 'credit',
+        credit: draw.pick(['0.50', '1']),
+        first: draw.pick(PRICES),
+        ...(isMetered ? { isMetered } : {}),
+      };
 }
