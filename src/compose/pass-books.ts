@@ -32,7 +32,7 @@ export function startPassBooks({ ledger, config, meter, metrics, memory, log, cl
   readonly books: PassBooks;
   readonly close: () => void;
 } {
-  const newId = createTokens(random, 16, 'base64url');
+  const newId = createTokens(random, 18, 'base64url');
   const schedule = systemSchedule;
   const { monotonic } = clock;
   const revocations = startRevocations({ ledger, isWanted: () => sellsPasses(config()), clock, schedule });

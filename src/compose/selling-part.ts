@@ -107,7 +107,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
     createRateLimit({ perMinute, burst: perMinute, keys: CLIENTS }, clock.monotonic);
   const [refusals, asks] = [limitOf(REFUSED_A_MINUTE), limitOf(ASKED_A_MINUTE)];
   const slowly = createSlowLane(SLOW_LANE, systemSchedule);
-  const newId = createTokens(random, 16, 'base64url');
+  const newId = createTokens(random, 18, 'base64url');
   const services = createPriceServices({ fetch: globalThis.fetch, clock, log, noteCall: metrics.priceService });
 
   const sellFor: SellFor = (config, proxy, own) => {

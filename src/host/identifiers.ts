@@ -71,10 +71,11 @@ function traceIdOf(parent: string): string | undefined {
 
 /**
  * Random identifiers of `size` bytes each as text, a page of them drawn and written out at once. For `base64url` a
- * multiple of 3 bytes, so that no identifier shares a character with the next.
+ * multiple of 3 bytes: else the last one of a page would be a single character.
  */
 export function createTokens(random: Random, size: number, encoding: 'hex' | 'base64url'): () => string {
   const length = encoding === 'hex' ? size * 2 : (size / 3) * 4;
+  if (!Number.isInteger(length)) throw new RangeError(`${size} bytes have no length of their own in ${encoding}`);
   let page = '';
   let at = 0;
   return () => {

@@ -124,3 +124,12 @@ test('behaviour: a pass by credit is drawn on by the price of each request, and 
   await expect.poll(async () => leftOf(await present('/b?missing', tokenOf(failed.answer)))).toBe('10');
   expect(seriesOf(await kit.metrics(), 'tollgate_pass_drawn_total', { plan: 'other', currency: 'USD' })).toBe('0.75');
 });
+
+test('attack: of two hundred draws no two have one use id, and none has one that can be guessed', async () => {
+  const token = tokenOf((await buy('/other', 'money')).answer);
+  seen.length = 0;
+  for (let n = 0; n < 200; n++) await present('/other?fails', token);
+  const ids = seen.map(({ use }) => String(use));
+  expect(new Set(ids).size).toBe(200);
+  for (const id of ids) expect(id).toMatch(/^use_[A-Za-z0-9_-]{24}$/);
+});
