@@ -209,7 +209,7 @@ function send(
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('error', () => end({ kind: 'cut', status }));
       response.on('aborted', () => end({ kind: 'cut', status }));
-      response.on('end', () => end(read(status, response.headers, Buffer.concat(parts).toString())));
+      response.on('end', () => end(readAnswer(status, response.headers, Buffer.concat(parts).toString())));
     });
     // In two packets, as larger bodies come.
     if (body !== undefined) outgoing.write(body.slice(0, 1448));
@@ -217,7 +217,8 @@ function send(
   });
 }
 
-function read(status: number, headers: NodeJS.Dict<string | string[]>, body: string): Conclusion {
+/** What an answer that came whole says. */
+export function readAnswer(status: number, headers: NodeJS.Dict<string | string[]>, body: string): Conclusion {
   const run = headers['x-run'];
   if (run !== undefined) {
     const receipt = headers['payment-response'] ?? headers['x-payment-response'];

@@ -16,6 +16,8 @@ export type ProxyParts = {
   readonly workers?: number;
   /** How long it serves on while it is already not ready. */
   readonly drainDelay?: string;
+  /** The section `selling`, or nothing. */
+  readonly selling?: string;
 };
 
 const ADMIN = 'admin: { listen: 127.0.0.1:0 }';
@@ -41,15 +43,18 @@ export function sidecarConfig(
   ].join('\n');
 }
 
-export function allInOneConfig(parts: ProxyParts & { readonly store: string }): string {
-  return [...proxy(parts, ''), registry({ port: 0, store: parts.store }), ...ROUTES].join('\n');
+/** `registry`: its port; left out: any. */
+export function allInOneConfig(parts: ProxyParts & { readonly store: string; readonly registry?: number }): string {
+  const { store, registry: port = 0 } = parts;
+  return [...proxy(parts, ''), registry({ port, store }), ...ROUTES].join('\n');
 }
 
 function registry({ port, store }: RegistryParts): string {
   return `registry: { listen: 127.0.0.1:${port}, store: ${store}, jwt: { secret: ${SECRET} }, api_keys: [{ name: k, key: ${API_KEY}, scopes: [sdk, ledger] }] }`;
 }
 
-function proxy({ port, upstream, rpcUrl, facilitator, workers, drainDelay }: ProxyParts, charges: string): string[] {
+function proxy(parts: ProxyParts, charges: string): string[] {
+  const { port, upstream, rpcUrl, facilitator, workers, drainDelay, selling = '' } = parts;
   return [
     `proxy: { listen: 127.0.0.1:${port}, upstream: ${upstream}, public_url: "https://api.example.com", timeouts: { drain_delay: ${drainDelay ?? '0s'}, drain: 10s } }`,
     ADMIN,
@@ -59,5 +64,6 @@ function proxy({ port, upstream, rpcUrl, facilitator, workers, drainDelay }: Pro
     'receivers:',
     `  - { id: default, network: base-sepolia, pay_to_address: "${PAY_TO}", rpc_url: ${rpcUrl},`,
     `      facilitators: [{ url: "http://127.0.0.1:${facilitator}", timeouts: { verify: 2s, settle: ${SETTLE_MS}ms } }] }`,
+    selling,
   ];
 }

@@ -57,6 +57,35 @@ export const FAULTS: Readonly<Record<string, readonly Change[]>> = {
       by: '(c.version = v.of_version OR true)\n',
     },
   ],
+  // The next four are found with `--passes`.
+  'a use forgotten': [
+    {
+      file: 'domain/selling/pass-book.ts',
+      text: 'const next = { ...before, drawn: before.drawn + wanted, uses: before.uses + 1 };',
+      by: 'const next = { ...before, drawn: before.drawn, uses: before.uses + 1 };',
+    },
+  ],
+  'a dead use given back for ever': [
+    {
+      file: 'domain/selling/pass-book.ts',
+      text: 'counter !== undefined && book[counter] >= GIVEN_BACK_AT_MOST',
+      by: 'false',
+    },
+  ],
+  'a dead use taken at once': [
+    {
+      file: 'domain/selling/pass-book.ts',
+      text: 'counter !== undefined && book[counter] >= GIVEN_BACK_AT_MOST',
+      by: 'counter !== undefined',
+    },
+  ],
+  'a reservation without an end': [
+    {
+      file: 'domain/selling/pass-book.ts',
+      text: "else if (isLost(draw, now)) endUnanswered(rows, book, draw, { because: 'lost', now });",
+      by: '',
+    },
+  ],
   'a commit assumed': [
     {
       file: 'registry/store/postgres/charge-connections.ts',

@@ -1,18 +1,16 @@
-// Two registries and four sidecars over one PostgreSQL, with a real chain: what a run of chaos happens to. Two sidecars keep
-// their charges in the database themselves, two in the ledger of whichever registry answers. Every connection between the
-// parts goes through a gate; upstream and facilitator know each sidecar by its own.
+// Registries and sidecars over one PostgreSQL, with a real chain: what a run of chaos happens to. Some sidecars keep their
+// charges in the database themselves, the others in the ledger of whichever registry answers; a registry may have a proxy of its
+// own. Every connection between the parts goes through a gate; upstream and facilitator know each proxy by its own.
 import path from 'node:path';
 import { startChain } from '../../support/chain/chain.ts';
 import { startFacilitator } from '../../support/chain/facilitator.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../../support/process.ts';
 import { startPostgres, type PostgresServer } from '../../postgres/server.ts';
 import type { Draw } from '../simulation/scheduler.ts';
-import { registryConfig, sidecarConfig } from './configs.ts';
+import { allInOneConfig, registryConfig, sidecarConfig } from './configs.ts';
 import { startGate } from '../../support/gate.ts';
 import type { Journal } from './journal.ts';
-import type { Plan } from './plan.ts';
 import type { Told } from './told.ts';
-import { startApi } from './upstream.ts';
 import { connectionWeather, createWeather, facilitatorWeather, type Links } from './weather.ts';
 import {
   askRegistry,
@@ -20,23 +18,62 @@ import {
   freePort,
   makeBlocks,
   readCharges,
+  sendSignal,
   watchSettles,
+  workerOf,
   type Door,
+  type StartApi,
   type World,
 } from './world.ts';
 
-const REGISTRIES = ['registry 1', 'registry 2'] as const;
-const SIDECARS = [
-  { who: 'sidecar 1', charges: 'database', workers: 1 },
-  { who: 'sidecar 2', charges: 'database', workers: 2 },
-  { who: 'sidecar 3', charges: 'registry', workers: 1 },
-  { who: 'sidecar 4', charges: 'registry', workers: 1 },
-] as const;
+/** Parts of a fleet. */
+export type FleetShape = {
+  /** `workers`: those of its own proxy; left out: it has none. */
+  readonly registries: readonly { readonly who: string; readonly workers?: number }[];
+  readonly sidecars: readonly {
+    readonly who: string;
+    readonly charges: 'database' | 'registry';
+    readonly workers: number;
+  }[];
+  /** Beginnings of the names of those that are killed in turn; `frozen`: one stands still for longer than a lease. */
+  readonly killed: readonly [string, ...string[]];
+  readonly frozen: readonly [string, ...string[]];
+};
+
 const DATABASE = 'database';
+
+/** The fleet of payments. */
+export const REGISTRIES_AND_SIDECARS: FleetShape = {
+  registries: [{ who: 'registry 1' }, { who: 'registry 2' }],
+  sidecars: [
+    { who: 'sidecar 1', charges: 'database', workers: 1 },
+    { who: 'sidecar 2', charges: 'database', workers: 2 },
+    { who: 'sidecar 3', charges: 'registry', workers: 1 },
+    { who: 'sidecar 4', charges: 'registry', workers: 1 },
+  ],
+  killed: ['sidecar', DATABASE, 'sidecar', 'registry', 'frozen', DATABASE, 'sidecar', 'registry'],
+  frozen: ['sidecar', 'sidecar', 'sidecar', 'registry'],
+};
+
+/** The fleet of passes: three whole replicas, and two sidecars that draw over their ledger. */
+export const REPLICAS: FleetShape = {
+  registries: [
+    { who: 'replica 1', workers: 1 },
+    { who: 'replica 2', workers: 2 },
+    { who: 'replica 3', workers: 1 },
+  ],
+  sidecars: [
+    { who: 'sidecar 1', charges: 'registry', workers: 1 },
+    { who: 'sidecar 2', charges: 'registry', workers: 1 },
+  ],
+  killed: ['sidecar', 'replica', 'sidecar', DATABASE, 'sidecar', 'replica', 'frozen', 'replica'],
+  frozen: ['sidecar', 'replica'],
+};
+
+const FAULTY = path.join(import.meta.dirname, 'faulty-program.ts');
 const NOWHERE: Door = { who: 'nowhere', url: 'http://127.0.0.1:1' };
 /** Of all calls to settle: what is not known afterwards is looked for on the chain, a few times a second by each process. */
 const WRONG = 0.1;
-const FAULTY = path.join(import.meta.dirname, 'faulty-program.ts');
 
 /** All are there, or none is still on its way when this rejects. */
 async function allOf<T>(starting: readonly Promise<T>[]): Promise<T[]> {
@@ -53,9 +90,19 @@ type Member = {
   readonly freeze?: (whom: 'itself' | 'a worker') => () => void;
 };
 
-type FleetOptions = { readonly fault: string | undefined; readonly told: Told | undefined };
+type FleetOptions = {
+  readonly fault: string | undefined;
+  readonly told?: Told | undefined;
+  readonly shape?: FleetShape;
+  /** The section `selling` of the configurations. */
+  readonly selling?: string;
+};
 
-export async function startFleet(plan: Plan, journal: Journal, { fault, told }: FleetOptions): Promise<World> {
+export async function startFleet(
+  startApi: StartApi,
+  journal: Journal,
+  { fault, told, shape = REGISTRIES_AND_SIDECARS, selling = '' }: FleetOptions,
+): Promise<World> {
   const files = temporaryFolder();
   const closing: (() => unknown)[] = [files.remove];
   try {
@@ -84,38 +131,45 @@ export async function startFleet(plan: Plan, journal: Journal, { fault, told }: 
     closing.push(calls.close);
 
     const members = new Map<string, Member>([[DATABASE, memberOf(database)]]);
-    const registries = await Promise.all(REGISTRIES.map(freePort));
+    const registries = await Promise.all(shape.registries.map(freePort));
     // Whoever keeps charges sends events, one of them at a time.
     const webhooks = told === undefined ? {} : { webhooks: told.config };
-    const writeRegistry = async (name: string, port = 0): Promise<string> =>
-      files.write(name, registryConfig({ port, store: await store(), ...webhooks }));
-    const config = await writeRegistry('registry.yaml', registries[0]);
-    const other = await writeRegistry('registry-2.yaml', registries[1]);
-    // Both at once: one of them makes the schema.
-    await allOf(
-      [config, other].map(async (file, index) => {
-        members.set(
-          REGISTRIES[index] ?? '',
-          await startMember({ config: file, listeners: ['registry', 'admin'], fault }, closing),
-        );
+    const doors: Door[] = [];
+    /** What the proxy of `who` has. */
+    const proxyOf = async (who: string, workers: number) => {
+      const port = await freePort();
+      const api = await startApi(who);
+      closing.push(api.close);
+      doors.push({ who, url: `http://127.0.0.1:${port}` });
+      const facilitator = await gateTo('facilitator', () => [calls.port]);
+      return { port, workers, selling, upstream: api.url, rpcUrl: chain.rpcUrl, facilitator };
+    };
+    // All at once: one of them makes the schema.
+    const [config = ''] = await allOf(
+      shape.registries.map(async ({ who, workers }, index) => {
+        const port = registries[index] ?? 0;
+        const place = await store();
+        const text =
+          workers === undefined
+            ? registryConfig({ port, store: place, ...webhooks })
+            : allInOneConfig({ ...(await proxyOf(who, workers)), registry: port, store: place });
+        const file = files.write(`registry-${index}.yaml`, text);
+        const listeners = workers === undefined ? ['registry', 'admin'] : ['registry', 'admin', 'proxy'];
+        members.set(who, await startMember({ config: file, listeners, workers, fault }, closing));
+        return file;
       }),
     );
-    const runs = new Map<number, number>();
-    const doors = await allOf(
-      SIDECARS.map(async ({ who, charges, workers }, index) => {
-        const port = await freePort();
-        const api = await startApi(plan.payments, journal, who, runs);
-        closing.push(api.close);
+    await allOf(
+      shape.sidecars.map(async ({ who, charges, workers }, index) => {
         const text = sidecarConfig({
-          ...{ port, workers, upstream: api.url, rpcUrl: chain.rpcUrl, snapshot: `routes-${index}.json` },
+          ...(await proxyOf(who, workers)),
+          snapshot: `routes-${index}.json`,
           registry: await gateTo('registry', () => registries),
-          facilitator: await gateTo('facilitator', () => [calls.port]),
           store: charges === 'database' ? await store() : undefined,
           ...webhooks,
         });
         const file = files.write(`sidecar-${index}.yaml`, text);
         members.set(who, await startMember({ config: file, listeners: ['proxy'], workers, fault }, closing));
-        return { who, url: `http://127.0.0.1:${port}` };
       }),
     );
     watchSettles(facilitator, journal);
@@ -129,6 +183,7 @@ export async function startFleet(plan: Plan, journal: Journal, { fault, told }: 
     const token = await commandOutput(config, 'token');
     let turn = 0;
     let kills = 0;
+    let asked = 0;
     const nextDoor = (): Door => doors[turn++ % doors.length] ?? NOWHERE;
     return {
       chain,
@@ -137,10 +192,12 @@ export async function startFleet(plan: Plan, journal: Journal, { fault, told }: 
         const door = nextDoor();
         return freezer.isNoticed(door.who) ? nextDoor() : door;
       },
-      kill: (draw) => killOne(members, KILLED[kills++ % KILLED.length] ?? DATABASE, draw, journal, freezer),
+      kill: (draw) =>
+        killOne(members, shape.killed[kills++ % shape.killed.length] ?? DATABASE, draw, { journal, freezer, shape }),
       restless: weather.begin,
       calm: weather.calm,
-      ask: (method, path) => askRegistry(`http://127.0.0.1:${registries[0]}${path}`, token, method),
+      ask: (method, path) =>
+        askRegistry(`http://127.0.0.1:${registries[asked++ % registries.length]}${path}`, token, method),
       charges: (status) => readCharges(`http://127.0.0.1:${registries[0]}`, token, status),
       vouch: async () => undefined,
       stop: async () => {
@@ -157,7 +214,7 @@ export async function startFleet(plan: Plan, journal: Journal, { fault, told }: 
 type MemberOptions = {
   readonly config: string;
   readonly listeners: readonly string[];
-  readonly workers?: number;
+  readonly workers?: number | undefined;
   readonly fault: string | undefined;
 };
 
@@ -176,11 +233,11 @@ async function startMember(
   return {
     start: async () => void (running = await again(launch)),
     stop: () => running.kill(),
-    ...(workers > 1 ? { stopWorker: () => signal(workerOf(running), 'SIGKILL') } : {}),
+    ...(workers > 1 ? { stopWorker: () => sendSignal(workerOf(running), 'SIGKILL') } : {}),
     freeze: (whom) => {
       const pid = whom === 'itself' || workers === 1 ? running.pid : workerOf(running);
-      signal(pid, 'SIGSTOP');
-      return () => signal(pid, 'SIGCONT');
+      sendSignal(pid, 'SIGSTOP');
+      return () => sendSignal(pid, 'SIGCONT');
     },
   };
 }
@@ -195,34 +252,20 @@ async function again<T>(start: () => Promise<T>, left = STARTS): Promise<T> {
   });
 }
 
-function workerOf({ lines, pid }: TollgateProcess): number {
-  return Number(lines.findLast(({ msg }) => msg === 'a worker is ready')?.['pid'] ?? pid);
-}
-
-/** Whether it is still there is not known. */
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch {
-    return;
-  }
-}
-
 function memberOf({ start, stop }: PostgresServer): Member {
   return { start, stop };
 }
 
-/** One after the other, which one of several is drawn. */
-const KILLED = ['sidecar', DATABASE, 'sidecar', 'registry', 'frozen', DATABASE, 'sidecar', 'registry'] as const;
+type Killing = { readonly journal: Journal; readonly freezer: Freezer; readonly shape: FleetShape };
 
+/** Kills, or freezes, one of those that `turn` names. */
 async function killOne(
   members: ReadonlyMap<string, Member>,
-  turn: (typeof KILLED)[number],
+  turn: string,
   draw: Draw,
-  journal: Journal,
-  freezer: Freezer,
+  { journal, freezer, shape }: Killing,
 ): Promise<void> {
-  const wanted = turn === 'frozen' ? draw.pick(['sidecar', 'sidecar', 'sidecar', 'registry'] as const) : turn;
+  const wanted = turn === 'frozen' ? draw.pick(shape.frozen) : turn;
   const those = [...members].filter(([name]) => name.startsWith(wanted));
   const [who, member] = draw.pick(those as [[string, Member], ...[string, Member][]]);
   if (turn === 'frozen') return freezer.freeze(who, member, draw);

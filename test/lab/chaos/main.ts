@@ -1,12 +1,13 @@
 // `npm run chaos`: payments over a real chain while Tollgate is killed and its facilitator and upstream fail, of one process
 // or of registries and sidecars over PostgreSQL; with `--rolling` everything is restarted in order instead, with
-// `--outages` only the upstream is, again and again. Prints what happened; exit code 1 where a rule was broken, with the command
+// `--outages` only the upstream is, again and again; with `--passes` clients draw on passes. Prints what happened; exit code 1 where a rule was broken, with the command
 // that runs the same plan again.
 import { parseArgs } from 'node:util';
 import { FAULTS } from './faults.ts';
 import type { Scale } from './plan.ts';
 import { runOutages } from './outages.ts';
 import { runRolling } from './rolling.ts';
+import { runPasses } from './passes/pass-run.ts';
 import { runChaos } from './run.ts';
 
 const { values } = parseArgs({
@@ -22,6 +23,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     webhooks: { type: 'boolean', default: false },
     asked: { type: 'boolean', default: false },
+    passes: { type: 'boolean', default: false },
+    uses: { type: 'string', default: '10000' },
     'no-chain': { type: 'boolean', default: false },
   },
 });
@@ -46,7 +49,21 @@ const range = (text: string): readonly [number, number] => {
   const [from = NaN, to = from] = text.split('-').map((each) => Number(each) * 1000);
   return [from, to];
 };
-if (values.outages) {
+const isCount = (number: number): boolean => Number.isSafeInteger(number) && number >= 0;
+const uses = Number(values.uses);
+const isUsable =
+  [scale.payments, scale.kills, scale.seed, uses].every(isCount) &&
+  topology === scale.topology &&
+  (fault === undefined || (topology === 'postgres' && FAULTS[fault] !== undefined));
+if (values.passes && isUsable) {
+  const { kills, seed } = scale;
+  const { violations, counts } = await runPasses({ topology: scale.topology, uses, kills, seed, fault }, say);
+  for (const [what, count] of Object.entries(counts)) console.log(`${String(count).padStart(8)}  ${what}`);
+  for (const violation of violations) console.error(`broken: ${violation}`);
+  const flags = `--passes --topology ${topology} --uses ${uses} --kills ${kills} --seed ${seed}${fault === undefined ? '' : ` --fault '${fault}'`}`;
+  console.log(`${violations.length} rules broken, ${elapsed()} s: npm run chaos -- ${flags}`);
+  if (violations.length > 0) process.exitCode = 1;
+} else if (values.outages) {
   const { violations, counts } = await runOutages(
     { ...scale, awayMs: range(values.away), thereMs: range(values.there) },
     say,
@@ -76,14 +93,9 @@ if (values.outages) {
   );
   console.log(`          moved: ${moved.chain} by the chain, ${moved.ledger} by the ledger`);
   if (failed.length > 0 || payments.lost.length > 0 || moved.chain !== moved.ledger) process.exitCode = 1;
-} else if (
-  ![scale.payments, scale.kills, scale.seed].every((number) => Number.isSafeInteger(number) && number >= 0) ||
-  topology !== scale.topology ||
-  (fault !== undefined && (topology === 'one' || FAULTS[fault] === undefined)) ||
-  (topology !== 'one' && (!scale.chain || values.asked))
-) {
+} else if (!isUsable || values.passes || (topology !== 'one' && (!scale.chain || values.asked))) {
   console.error(
-    `usage: npm run chaos -- [--topology one|postgres] [--payments N] [--kills N] [--seed S] [--no-chain] [--webhooks] [--asked] [--fault NAME] | --rolling ROUNDS | --outages [--away 1-90] [--there 1-20]\nfaults, with --topology postgres:\n  ${Object.keys(FAULTS).join('\n  ')}`,
+    `usage: npm run chaos -- [--topology one|postgres] [--payments N] [--kills N] [--seed S] [--no-chain] [--webhooks] [--asked] [--fault NAME] | --rolling ROUNDS | --outages [--away 1-90] [--there 1-20] | --passes [--uses N] [--topology one|postgres] [--kills N] [--seed S] [--fault NAME]\nfaults, with --topology postgres:\n  ${Object.keys(FAULTS).join('\n  ')}`,
   );
   process.exitCode = 64;
 } else {

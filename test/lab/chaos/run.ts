@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import { createSemaphore } from '../../../src/gateway/rails/semaphore.ts';
+import type { Upstream } from '../../support/upstream.ts';
 import { insist, runClient, type Client } from './client.ts';
 import { createJournal, type Journal } from './journal.ts';
 import { judgeRun, type Verdict } from './oracle.ts';
@@ -11,6 +12,7 @@ import { createPlan, type Scale } from './plan.ts';
 import { startFleet } from './fleet.ts';
 import { judgeTold, untilTold } from './told-oracle.ts';
 import { startTold } from './told.ts';
+import { startApi } from './upstream.ts';
 import { PAY_TO, startWorld, type World } from './world.ts';
 
 /** Requests of payers that insist, at the same time: what comes in a crowd is slower than it is waited for. */
@@ -31,10 +33,12 @@ export async function runChaos(scale: Scale, say: (line: string) => void = () =>
   const lag = monitorEventLoopDelay({ resolution: 10 });
   lag.enable();
   const told = scale.webhooks === true ? await startTold(journal) : undefined;
+  const runs = new Map<number, number>();
+  const api = (who: string): Promise<Upstream> => startApi(plan.payments, journal, who, runs);
   const start = (): Promise<World> =>
     scale.topology === 'one'
-      ? startWorld(plan, journal, { readsChain: scale.chain, told, isAsked: scale.asked === true })
-      : startFleet(plan, journal, { fault: scale.fault, told });
+      ? startWorld(api, journal, { readsChain: scale.chain, told, isAsked: scale.asked === true })
+      : startFleet(api, journal, { fault: scale.fault, told });
   const world = await start().catch((error: unknown) => {
     told?.close();
     throw error;

@@ -35,7 +35,8 @@ export function startApi(
 
 type Act = { readonly conduct: Conduct; readonly slowMs: number; readonly n: number; readonly run: number };
 
-async function act({ conduct, slowMs, n, run }: Act, req: IncomingMessage, res: ServerResponse): Promise<void> {
+/** Answers as `conduct` says; `n` and `run` are in the answer. */
+export async function act({ conduct, slowMs, n, run }: Act, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const body = `payment ${n} run ${run}\n`;
   const headers = { 'content-type': 'text/plain', 'x-run': String(run) };
   switch (conduct) {

@@ -57,14 +57,17 @@ export function facilitatorWeather(facilitator: TestFacilitator, gate: Gate, jou
   const isSettle = ({ operation }: TestFacilitator['calls'][number]): boolean => operation === 'settle';
   return {
     turn: (draw) => {
-      const settles = facilitator.calls.slice(seen).filter(isSettle).length;
+      const calls = facilitator.calls.slice(seen);
+      const settles = calls.filter(isSettle).length;
       seen = facilitator.calls.length;
       for (let n = 0; n < settles; n++) {
         if (!draw.chance(wrong)) continue;
         facilitator.fault('settle', draw.pick(FAULTS));
         noteWeather(journal, 'facilitator: a settlement goes wrong');
       }
-      if (draw.chance(0.15)) facilitator.fault('verify', draw.pick(FAULTS.slice(3) as [Fault, ...Fault[]]));
+      // Nobody is there for faults to wait for: they would all meet the next payer.
+      if (calls.length > 0 && draw.chance(0.15))
+        facilitator.fault('verify', draw.pick(FAULTS.slice(3) as [Fault, ...Fault[]]));
       if (draw.chance(0.03)) facilitator.forget();
       if (draw.chance(0.04)) {
         noteWeather(journal, 'facilitator: away for a moment');

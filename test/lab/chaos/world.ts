@@ -6,12 +6,11 @@ import { startChain, USDC, type Chain } from '../../support/chain/chain.ts';
 import { startFacilitator } from '../../support/chain/facilitator.ts';
 import type { TestFacilitator } from '../../support/facilitator-server.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../../support/process.ts';
+import type { Upstream } from '../../support/upstream.ts';
 import type { Draw } from '../simulation/scheduler.ts';
 import { startGate } from '../../support/gate.ts';
 import { FRONT_SECRET, startFront } from './front.ts';
 import type { Journal } from './journal.ts';
-import type { Plan } from './plan.ts';
-import { startApi } from './upstream.ts';
 import type { Told } from './told.ts';
 import { createWeather, facilitatorWeather } from './weather.ts';
 
@@ -55,23 +54,29 @@ export type ListedCharge = {
   readonly [field: string]: unknown;
 };
 
+/** Starts the API that is behind `who`. */
+export type StartApi = (who: string) => Promise<Upstream>;
+
 type WorldOptions = {
   readonly readsChain: boolean;
-  readonly told: Told | undefined;
+  readonly told?: Told | undefined;
   /** Payers come through a front that asks a decision listener. */
-  readonly isAsked: boolean;
+  readonly isAsked?: boolean;
+  readonly workers?: number;
+  /** The section `selling` of the configuration. */
+  readonly selling?: string;
 };
 
 export async function startWorld(
-  plan: Plan,
+  startApi: StartApi,
   journal: Journal,
-  { readsChain, told, isAsked }: WorldOptions,
+  { readsChain, told, isAsked = false, workers = 1, selling = '' }: WorldOptions,
 ): Promise<World> {
   const files = temporaryFolder();
   const chain = await startChain();
   const facilitator = await startFacilitator({ rpcUrl: chain.rpcUrl });
   const gate = await startGate(() => [Number(new URL(facilitator.url).port)]);
-  const api = await startApi(plan.payments, journal, 'tollgate', new Map());
+  const api = await startApi('tollgate');
   const port = await freePort();
   const decision = await freePort();
   const front = isAsked ? await startFront({ decision, api: api.url, journal }) : undefined;
@@ -81,6 +86,7 @@ export async function startWorld(
       `proxy: { listen: 127.0.0.1:${port}, upstream: ${api.url}, public_url: "http://127.0.0.1:${port}", timeouts: { drain_delay: 0s, drain: 5s } }`,
       'registry: { listen: 127.0.0.1:0, store: sqlite:data/tollgate.db }',
       'admin: { listen: 127.0.0.1:0 }',
+      ...(workers > 1 ? [`workers: ${workers}`] : []),
       'x402: { v1: true }',
       'charges: { max_unsettled_per_payer: 10000 }',
       'receivers:',
@@ -88,6 +94,7 @@ export async function startWorld(
       `      facilitators: [{ url: "http://127.0.0.1:${gate.port}", timeouts: { verify: 2s, settle: ${SETTLE_MS}ms } }] }`,
       'routes:',
       '  - { method: "*", route_pattern: "/paid/*", amount: "0.10" }',
+      selling,
       told?.config ?? '',
       isAsked
         ? `decision: { listen: 127.0.0.1:${decision}, dialect: haproxy, secret: ${FRONT_SECRET}, answer_within: 15s, timeouts: { drain_delay: 0s } }`
@@ -109,8 +116,13 @@ export async function startWorld(
     chain,
     payersAtOnce: 16,
     door: () => ({ who: 'tollgate', url: front?.url ?? `http://127.0.0.1:${port}` }),
-    kill: async () => {
+    kill: async (draw) => {
       const at = performance.now();
+      if (workers > 1 && draw.chance(0.5)) {
+        sendSignal(workerOf(tollgate), 'SIGKILL');
+        journal.kills.push({ who: 'tollgate', how: 'SIGKILL of a worker', at, backAt: at });
+        return;
+      }
       await tollgate.kill();
       tollgate = await start();
       journal.kills.push({ who: 'tollgate', how: 'SIGKILL', at, backAt: performance.now() });
@@ -137,6 +149,20 @@ export async function startWorld(
   };
 }
 
+/** The process of the worker that started last. */
+export function workerOf({ lines, pid }: TollgateProcess): number {
+  return Number(lines.findLast(({ msg }) => msg === 'a worker is ready')?.['pid'] ?? pid);
+}
+
+/** Signals a process that may be gone. */
+export function sendSignal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    return;
+  }
+}
+
 export function watchSettles(facilitator: TestFacilitator, journal: Journal): void {
   void facilitator.next('settle').then(({ body }) => {
     const at = performance.now();
@@ -161,10 +187,10 @@ export function makeBlocks(chain: Chain): () => Promise<void> {
   };
 }
 
-/** Gives `payer` the price, without a transaction: the test token holds balances in its first slot. */
-export async function fund(chain: Chain, payer: string): Promise<void> {
+/** Gives `payer` an amount, without a transaction: the test token holds balances in its first slot. */
+export async function fund(chain: Chain, payer: string, amount = PRICE): Promise<void> {
   const slot = keccak256(concat([pad(payer as Hex), pad('0x0')]));
-  await chain.rpc('anvil_setStorageAt', [USDC, slot, pad(numberToHex(PRICE))]);
+  await chain.rpc('anvil_setStorageAt', [USDC, slot, pad(numberToHex(amount))]);
 }
 
 export async function askRegistry(url: string, token: string, method: string): Promise<unknown> {
