@@ -63,7 +63,7 @@ function around(text: string, upstream: string, { facilitator, rpcUrl }: Money, 
     `proxy: { listen: "127.0.0.1:0", upstream: "${upstream}", timeouts: { drain_delay: 0s }${proxy} }`,
     `registry: { listen: "127.0.0.1:0", store: "sqlite:tollgate.db", api_keys: [{ name: kit, key: ${API_KEY}, scopes: [sdk, ledger] }], jwt: { secret: ${JWT_SECRET} } }`,
     'admin: { listen: "127.0.0.1:0" }',
-    `receivers: [{ id: default, network: base-sepolia, rpc_url: ${rpcUrl}, pay_to_address: "0x${'1'.repeat(40)}", facilitators: ["${facilitator}"] }]`,
+    `receivers: [{ id: default, network: base-sepolia, rpc_url: ${rpcUrl}, pay_to_address: "0x${'1'.repeat(40)}", facilitators: [{ url: "${facilitator}", timeouts: { verify: 30s, settle: 30s } }] }]`,
     text,
   ].join('\n');
 }
@@ -100,7 +100,7 @@ export async function startPlans(
     aroundPasses?: PartWrappers['aroundPasses'];
     /** A chain and its facilitator, in place of the one that believes what it is told. */
     money?: Money;
-    /** By how much its clock is slow at the start. */
+    /** By how much its clock is slow at the start. Durations are then those of this machine: nothing under way is late as it moves. */
     startsMsAgo?: number;
   } = {},
 ): Promise<PlanKit> {
@@ -112,7 +112,8 @@ export async function startPlans(
   let ahead = -startsMsAgo;
   let still: { readonly now: number; readonly monotonic: number } | undefined;
   const now = (): number => (still?.now ?? systemClock.now()) + ahead;
-  const monotonic = (): number => (still?.monotonic ?? systemClock.monotonic()) + ahead + startsMsAgo;
+  const monotonic = (): number =>
+    startsMsAgo > 0 ? systemClock.monotonic() : (still?.monotonic ?? systemClock.monotonic()) + ahead;
   const standAt = (time: number): void => {
     still = { now: time - ahead, monotonic: systemClock.monotonic() };
   };
