@@ -61,9 +61,10 @@ async function sumsIn(totals: TotalsStore): Promise<unknown> {
   return [...money, ...ofRoutes.flatMap((each) => each.money)].map(text).toSorted();
 }
 
-const pruneAll = async (store: Store | undefined): Promise<void> => {
-  while (await store?.charges.totals.prune(NOTHING_OLD));
-};
+async function pruneAll(store: Store | undefined): Promise<void> {
+  const more = await store?.charges.totals.prune(NOTHING_OLD);
+  if (more === true) await pruneAll(store);
+}
 
 const SHARDS = `SELECT 'day' AS step, start AS at, array_agg(DISTINCT shard ORDER BY shard)::text AS shards, count(*)::int AS rows
     FROM tollgate.charge_totals GROUP BY 2

@@ -153,16 +153,25 @@ test('behaviour: an endpoint whose declaration is rolled back is told nothing', 
 });
 
 test('behaviour: changes are written down as long as another process watches, from the next transaction on', () => {
+  const told = (): object[] => rows('SELECT charge_id FROM charge_changes');
   transact(() => insert(claimOf(1)));
   beside.exec(`UPDATE charge_watch SET watched_until = ${NOW + 1}`);
   transact(() => insert(claimOf(2)));
   beside.exec(`UPDATE charge_watch SET watched_until = ${NOW}`);
   transact(() => insert(claimOf(3)));
-  transact(() => void writes.watchChanges(NOW), 'ROLLBACK');
-  transact(() => insert(claimOf(4)));
+  expect(told()).toEqual([{ charge_id: 'chg_test-2' }]);
+});
+
+test('behaviour: changes are written down for this process from when it watches, unless that is rolled back', () => {
+  const watch = (): void => {
+    writes.watchChanges(NOW);
+    insert(claimOf(1));
+  };
+  transact(watch, 'ROLLBACK');
+  transact(() => insert(claimOf(2)));
   transact(() => void writes.watchChanges(NOW));
-  transact(() => insert(claimOf(5)));
-  expect(rows('SELECT charge_id FROM charge_changes')).toEqual([{ charge_id: 'chg_test-5' }]);
+  transact(() => insert(claimOf(3)));
+  expect(rows('SELECT charge_id FROM charge_changes')).toEqual([{ charge_id: 'chg_test-3' }]);
 });
 
 test('attack: a charge that was rolled back is not another one that got its place in the file', () => {

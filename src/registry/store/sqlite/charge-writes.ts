@@ -1,7 +1,6 @@
 // The statements of the ledger's thread on its SQLite file. The ledger, in the main thread, decides what they write.
 // The caller holds a transaction with the write lock around all of it, and commits before it answers.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { LRUCache } from 'lru-cache';
 import { NO_DEADLINE_MS, type KeptAnswer } from '../../../domain/payment/charge.ts';
 import { OVERDUE_MS } from '../../../domain/payment/claim-policy.ts';
 import type { ChargeName, StoredCharge } from '../../../domain/payment/ledger.ts';
@@ -65,7 +64,6 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
   const sql = {
     byPayment: db.prepare(SELECT_BY_PAYMENT),
     byId: db.prepare(SELECT_BY_ID),
-    seqById: db.prepare('SELECT seq FROM charges WHERE id = ?'),
     due: db.prepare(`SELECT id FROM charges ${DUE}`),
     insert: db.prepare(INSERT),
     keepCredential: db.prepare('INSERT OR REPLACE INTO charge_credentials (seq, credential) VALUES (?, ?)'),
@@ -89,19 +87,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
   const proofs = createProofs(db);
   const changes = createChangeWrites(db, tables);
   const outbox = createOutbox(db, tables);
-  const updating = createUpdates(db);
-  const seqs = new LRUCache<string, number>({ max: REMEMBERED });
-  /** Writes the row that the charge was last seen in, else the one that has its id now: the look-up by id costs as much as the rest. */
-  const writeRow = ({ id, version, leaseUntil, columns, values }: RowChange): boolean => {
-    const lease = leaseUntil === null ? [] : [leaseUntil];
-    const seq = seqs.get(id);
-    if (seq !== undefined) {
-      const { changes } = updating(columns, true, lease.length > 0).run(...values, seq, id, version, ...lease);
-      if (changes === 1) return true;
-      seqs.delete(id);
-    }
-    return updating(columns, false, lease.length > 0).run(...values, id, version, ...lease).changes === 1;
-  };
+  const chargeRows = createRowWriter(db);
   const addAudit = createAuditInsert(db);
   const update = (change: RowChange, kept?: KeptAnswer): UpdateRefusal | undefined => {
     const { id, version, leaseUntil, room, before, after, credential, settled, refunded } = change;
@@ -117,7 +103,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     }
     let written: boolean;
     try {
-      written = writeRow(change);
+      written = chargeRows.write(change);
     } catch (error) {
       // The statement changed nothing, and its transaction goes on.
       if (isConstraint(error) && error.message.includes(PROOF_INDEX)) return { kind: 'proof_used' };
@@ -127,7 +113,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
     const { dropsAnswer } = change;
     // The number is looked up only when it is needed: RETURNING would cost every update half as much again.
     if (credential !== undefined || kept !== undefined || dropsAnswer) {
-      const seq = seqs.get(id) ?? integer(sql.seqById.get(id) ?? {}, 'seq');
+      const seq = chargeRows.seqOf(id);
       if (credential === null) sql.dropCredential.run(seq);
       else if (credential !== undefined) sql.keepCredential.run(seq, credential);
       if (kept !== undefined) sql.keepAnswer.run(seq, kept.status, JSON.stringify(kept.headers), kept.body);
@@ -153,7 +139,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
       if (refused === undefined) {
         try {
           const seq = Number(sql.insert.run(...values).lastInsertRowid);
-          seqs.set(id, seq);
+          chargeRows.inserted(id, seq);
           sql.keepCredential.run(seq, credential);
           totals.moved(undefined, state);
           changes.moved(id, undefined, state);
@@ -166,7 +152,7 @@ export function createChargeWrites(db: DatabaseSync): ChargeWrites {
       }
       const charge = find({ payment });
       if (charge !== undefined) return { kind: 'payment_known', charge };
-      if (sql.seqById.get(id) !== undefined) return { kind: 'id_taken' };
+      if (chargeRows.find(id) !== undefined) return { kind: 'id_taken' };
       if (refused !== undefined) return { kind: refused };
       throw broken ?? new Error('a charge was not written');
     },
@@ -212,16 +198,47 @@ function createRoomRule(
   };
 }
 
-/** Statements for each kind of change, by the columns that it touches: no more than there are events. */
-function createUpdates(
-  db: DatabaseSync,
-): (columns: readonly number[], bySeq: boolean, withLease: boolean) => StatementSync {
+type RowWriter = {
+  /** Writes the row of a charge if it still has its version, and its lease if one is given. */
+  readonly write: (change: RowChange) => boolean;
+  readonly inserted: (id: string, seq: number) => void;
+  /** Number of the row of a charge that was just written. */
+  readonly seqOf: (id: string) => number;
+  /** The row that has this id now. */
+  readonly find: (id: string) => Row | undefined;
+};
+
+/** Charges in work are changed by the number of their row: to look a row up by its id costs as much as to change it. */
+function createRowWriter(db: DatabaseSync): RowWriter {
+  const seqById = db.prepare('SELECT seq FROM charges WHERE id = ?');
+  // No package: it would be loaded by each thread.
+  const seqs = new Map<string, number>();
+  /** Statements for each kind of change, by the columns that it touches: no more than there are events. */
   const updates = new Map<string, StatementSync>();
-  return (columns, bySeq, withLease) => {
+  const updating = (columns: readonly number[], bySeq: boolean, withLease: boolean): StatementSync => {
     const name = `${columns.join(' ')} ${bySeq} ${withLease}`;
     let statement = updates.get(name);
     if (statement === undefined) updates.set(name, (statement = db.prepare(updateOf(columns, bySeq, withLease))));
     return statement;
+  };
+  return {
+    write: ({ id, version, leaseUntil, columns, values }) => {
+      const lease = leaseUntil === null ? [] : [leaseUntil];
+      const seq = seqs.get(id);
+      if (seq !== undefined) {
+        const { changes } = updating(columns, true, lease.length > 0).run(...values, seq, id, version, ...lease);
+        if (changes === 1) return true;
+        // A roll-back gave its number to another charge, or it has changed: its id tells.
+        seqs.delete(id);
+      }
+      return updating(columns, false, lease.length > 0).run(...values, id, version, ...lease).changes === 1;
+    },
+    inserted: (id, seq) => {
+      if (seqs.size >= REMEMBERED) seqs.delete(seqs.keys().next().value ?? id);
+      seqs.set(id, seq);
+    },
+    seqOf: (id) => seqs.get(id) ?? integer(seqById.get(id) ?? {}, 'seq'),
+    find: (id) => seqById.get(id),
   };
 }
 
