@@ -1,5 +1,5 @@
 // A real PostgreSQL with the sums of `node bench/sums.ts`, behind a registry. Three processes have written them, each its own
-// shard, as replicas do.
+// shard, as replicas do; the hours and days that are over were folded since, as a registry does it beside its other work.
 import { Client } from 'pg';
 import { SPELLING } from '../src/gateway/rails/rails.ts';
 import { ledgerOf } from '../src/registry/store/stored-ledger.ts';
@@ -14,7 +14,16 @@ export async function fillPostgres(): Promise<FilledSums> {
   const url = await freshDatabase();
   const store = await openTestStore(url);
   await store.charges.check();
-  const sums = await fill(url, Math.floor(Date.now() / 3_600_000));
+  const client = new Client(url);
+  await client.connect();
+  await fill(client, Math.floor(Date.now() / 3_600_000));
+  // Nothing is old enough to be forgotten.
+  while (await store.charges.totals.prune({ minute: 0, hour: 0, day: 0, sourcesMs: 0 }));
+  // As autovacuum leaves them.
+  await client.query('VACUUM ANALYZE');
+  const { rows } = await client.query<{ sums: string }>('SELECT count(*) AS sums FROM charge_sums');
+  const sums = Number(rows[0]?.sums);
+  await client.end();
   const reports = ledgerOf(store.charges, SPELLING);
   const kit = await startRegistry({ store, reports, sums: store.charges });
   const close = async (): Promise<void> => {
@@ -26,11 +35,8 @@ export async function fillPostgres(): Promise<FilledSums> {
 }
 
 /** Fills the store with what was counted and settled in the 90 days up to `now`, an hour since the epoch. */
-async function fill(url: string, now: number): Promise<number> {
-  const client = new Client(url);
-  await client.connect();
-  try {
-    await client.query(`SET search_path TO tollgate; SET synchronous_commit = off; BEGIN;
+async function fill(client: Client, now: number): Promise<void> {
+  await client.query(`SET search_path TO tollgate; SET synchronous_commit = off; BEGIN;
       CREATE TEMP TABLE made_routes AS SELECT n, lpad(to_hex(n), 8, '0') || '-0000-4000-8000-000000000000' AS id, 1 + (n * 7919) % 37 AS weight
         FROM generate_series(1, ${ROUTES}) AS n;
       CREATE TEMP TABLE hours AS SELECT hour FROM generate_series(${now - HOURS + 1}, ${now}) AS hour;
@@ -60,14 +66,7 @@ async function fill(url: string, now: number): Promise<number> {
       INSERT INTO overhead_totals SELECT step, start, bucket, free / 8
         FROM request_totals CROSS JOIN generate_series(1, 8) AS bucket WHERE route_id = '';
       COMMIT`);
-    await fillCharges(client);
-    // As autovacuum leaves them.
-    await client.query('VACUUM ANALYZE');
-    const { rows } = await client.query<{ sums: string }>('SELECT count(*) AS sums FROM charge_sums');
-    return Number(rows[0]?.sums);
-  } finally {
-    await client.end();
-  }
+  await fillCharges(client);
 }
 
 /** Values of columns that a row of a charge has to have, by their names; the others by their types. */
