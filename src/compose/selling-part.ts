@@ -85,7 +85,7 @@ type SellingPartDeps = {
 /** Wrong credentials of one client in a minute that are looked at at once, and refusals of the upstream's own sign-in. */
 const REFUSED_A_MINUTE = 60;
 const ASKED_A_MINUTE = 10;
-/** How tokens of a client are checked that has shown more: 0.3 ms each, so that they take a tenth of a core at most. */
+/** How tokens of a client that has shown more are checked: with a pause after each, so that they never take the whole process. */
 const SLOW_LANE = { pauseMs: 3, places: 256 };
 /** Clients that are remembered. */
 const CLIENTS = 65_536;
