@@ -5,7 +5,7 @@ import type { Offer } from './payment/offer.ts';
 import { problem, type Problem } from './problem.ts';
 import type { Route } from './routing/route.ts';
 import type { Match, Snapshot } from './routing/snapshot.ts';
-import { findPlan, standardPlan, type SalesPlan, type Plans } from './selling/plan.ts';
+import { findPlan, type SalesPlan, type Plans } from './selling/plan.ts';
 import { refuseAmbiguous, splitTarget, type TargetOptions } from './routing/target.ts';
 
 /** Credential that a client presents to pay: the header it came in and its value, not yet read. */
@@ -193,14 +193,14 @@ function preflight(policy: Policy): Verdict {
 }
 
 function paused(route: Route, plans: Plans | undefined): Pass {
-  const isPlanned = plans !== undefined && (route.planId !== null || standardPlan(plans) !== undefined);
+  const isPlanned = plans !== undefined && (route.planId !== null || plans.hasStandard);
   return isPlanned ? { kind: 'pass', because: 'paused', route, isPlanned } : { kind: 'pass', because: 'paused', route };
 }
 
 function price<Request>(route: Route, spelled: true | undefined, rules: Rules<Request>, request: Request): Verdict {
   const { plans } = rules;
   // Most routes have no plan, and are asked nothing further.
-  if (plans !== undefined && (route.planId !== null || standardPlan(plans) !== undefined)) {
+  if (plans !== undefined && (route.planId !== null || plans.hasStandard)) {
     const plan = findPlan(route, plans);
     if (plan !== undefined && 'code' in plan) return { kind: 'refuse', problem: plan, route };
     if (plan !== undefined) return { kind: 'sell', route, plan, isSpelled: spelled === true };

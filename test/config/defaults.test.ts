@@ -15,7 +15,7 @@ const REST = {
     publicKeysListen: 'admin',
     isConfigured: false,
     customers: new Map(),
-    plans: { byId: new Map() },
+    plans: { byId: new Map(), hasStandard: false },
   },
   page: {
     ...{ enabled: true, name: undefined, logo: undefined, accent: '#1652f0' },

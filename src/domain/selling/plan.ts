@@ -45,26 +45,26 @@ export type FreeRequests = {
 };
 
 /** The plans of a process, each in one place: workers get copies of them, in which two places are two plans. */
-export type Plans = { readonly byId: ReadonlyMap<string, SalesPlan> };
+export type Plans = {
+  readonly byId: ReadonlyMap<string, SalesPlan>;
+  /** Whether routes that name no plan have one. */
+  readonly hasStandard: boolean;
+};
 
 /** Id of the plan that routes have if they name none. */
 export const STANDARD_PLAN = 'default';
 
-export const NO_PLANS: Plans = { byId: new Map() };
+export const NO_PLANS: Plans = { byId: new Map(), hasStandard: false };
 
 export function plansOf(list: readonly SalesPlan[]): Plans {
-  return { byId: new Map(list.map((plan) => [plan.id, plan])) };
-}
-
-/** The plan of routes that name none; undefined: they have none. */
-export function standardPlan({ byId }: Plans): SalesPlan | undefined {
-  return byId.get(STANDARD_PLAN);
+  const byId = new Map(list.map((plan) => [plan.id, plan]));
+  return { byId, hasStandard: byId.has(STANDARD_PLAN) };
 }
 
 /** The plan of a route; undefined: it has none. A plan that is not known here is `plan_unknown`, and nothing passes. */
-export function findPlan({ planId }: Pick<Route, 'planId'>, plans: Plans): SalesPlan | Problem | undefined {
-  if (planId === null) return standardPlan(plans);
-  return plans.byId.get(planId) ?? planUnknown(planId);
+export function findPlan({ planId }: Pick<Route, 'planId'>, { byId }: Plans): SalesPlan | Problem | undefined {
+  if (planId === null) return byId.get(STANDARD_PLAN);
+  return byId.get(planId) ?? planUnknown(planId);
 }
 
 function planUnknown(id: string): Problem {

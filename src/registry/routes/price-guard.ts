@@ -5,7 +5,7 @@
 import type { UndeclaredMethods } from '../../domain/decide.ts';
 import { comparePrices, parsePrice } from '../../domain/payment/money.ts';
 import { highestPriceBy } from '../../domain/selling/highest-price.ts';
-import { STANDARD_PLAN, standardPlan, type Plans } from '../../domain/selling/plan.ts';
+import { STANDARD_PLAN, type Plans } from '../../domain/selling/plan.ts';
 import { overlapOf, pathsCovered } from '../../domain/routing/overlap.ts';
 import { parsePattern, type Pattern, type Segment } from '../../domain/routing/pattern.ts';
 import type { Route, RouteInput } from '../../domain/routing/route.ts';
@@ -174,7 +174,7 @@ function isCheaper({ status, amount, currency }: RouteInput, route: Route, plans
 /** Whether the plan that an SDK's route has, which names none, may give away what that of `route` does not. */
 function givesMore({ planId }: Route, plans: Plans | undefined): boolean {
   if (planId === null) return false;
-  return plans === undefined || (planId !== STANDARD_PLAN && standardPlan(plans) !== undefined);
+  return plans === undefined || (planId !== STANDARD_PLAN && plans.hasStandard);
 }
 
 function readPattern(text: string): Pattern {
