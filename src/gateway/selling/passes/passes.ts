@@ -148,8 +148,8 @@ function useSeconds(deps: PassesDeps, pass: SecondsPass, { route, plan, request 
   if (books?.isRevoked(passId) === true) return refused('pass_revoked');
   const terms = termsOf(pass, plan);
   metrics.passUsed(plan.id, terms?.id ?? FORMER);
-  // A token tells whole seconds, so that its end is up to one later. Its plan may sell other seconds by now.
-  const rest = terms?.kind === 'seconds' && left === terms.seconds + 1 ? terms.seconds : left;
+  // A token tells whole seconds, rounded up: what is left of its last one would be a second more than was sold.
+  const rest = Math.max(1, Math.floor((endsAtMs - request.nowMs) / 1000));
   const told = [...handOver(token, `${rest}s`), ...(plan.cookie ? passCookie(token, rest, isSecure) : [])];
   return grantAccess(
     'pass',
