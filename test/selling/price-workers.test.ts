@@ -104,16 +104,23 @@ const workersOf = (answers: readonly Answered[]): Promise<readonly number[]> =>
     return workers.length === answers.length && workers;
   });
 
+/** Asks for the targets of `count` requests, and again until each worker has answered some: a busy machine may give all to one. */
+async function askBoth(count: number, target: (n: number) => string): Promise<readonly Answered[]> {
+  const answers: Answered[] = [];
+  return until('both workers have answered', async () => {
+    answers.push(...(await all(count, (n) => ask(target(n)))));
+    return new Set(await workersOf(answers)).size === 2 && answers;
+  });
+}
+
 test('behaviour: both workers say the price of what is asked', async () => {
-  const answers = await all(48, (n) => ask(`/gen?size=${n % 2 === 0 ? 'large' : 'small'}&n=${n % 5}`));
+  const answers = await askBoth(50, (n) => `/gen?size=${n % 2 === 0 ? 'large' : 'small'}&n=${n % 5}`);
   expect(answers.map(amountOf)).toEqual(answers.map((_, n) => (n % 2 === 0 ? 500_000 : 100_000) + (n % 5) * 10_000));
-  expect(new Set(await workersOf(answers))).toEqual(new Set([1, 2]));
 });
 
 test('behaviour: both workers say the price of the plan `default` for a route that names none', async () => {
-  const answers = await all(24, (n) => ask(`/plain?size=${n % 2 === 0 ? 'large' : 'small'}`));
+  const answers = await askBoth(24, (n) => `/plain?size=${n % 2 === 0 ? 'large' : 'small'}`);
   expect(answers.map(amountOf)).toEqual(answers.map((_, n) => (n % 2 === 0 ? 800_000 : 100_000)));
-  expect(new Set(await workersOf(answers))).toEqual(new Set([1, 2]));
 });
 
 test('behaviour: a quote of one worker pays at the other what it says, and for nothing else', async () => {
