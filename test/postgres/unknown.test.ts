@@ -1,5 +1,6 @@
 // What can go wrong between a commit and its answer, and between two transactions: a payment is claimed once, is told to be
 // claimed only if it is, and nobody waits for ever. Each of these was seen to go wrong without what guards against it.
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Claim } from '../../src/domain/payment/charge.ts';
 import type { ClaimResult, ClaimOptions } from '../../src/domain/payment/claim-policy.ts';
@@ -45,7 +46,7 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     for (const close of closing.splice(0).toReversed()) await close();
   });
 
-  const opened = async (through?: Tap, timeoutMs = 20_000): Promise<Store> => {
+  const opened = async (through?: Pick<Tap, 'port'>, timeoutMs = 20_000): Promise<Store> => {
     url ??= await freshDatabase();
     name = new URL(url).pathname.slice(1);
     const place = placeOf(url, through === undefined ? {} : { port: through.port });
@@ -95,6 +96,48 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and what is unknown', () => {
     expect((await store.charges.countByState()).settled - before).toBe(1);
     const sums = await server.query('SELECT sum(charges)::int AS charges FROM tollgate.charge_sums', name);
     expect(sums).toEqual([{ charges: 1 }]);
+  });
+
+  test('attack: the rows of a transaction whose process is gone without a word are free again after a while', async () => {
+    // The machine of the process loses its power before the commit: neither that nor the end of the connection arrives.
+    let isGone = false;
+    const relay = createServer((client) => {
+      const upstream = connect(server.port, '127.0.0.1');
+      for (const socket of [client, upstream]) socket.on('error', () => undefined);
+      upstream.pipe(client);
+      client.on('data', (chunk: Buffer) => {
+        const at = armed ? chunk.indexOf('COMMIT') : -1;
+        if (at >= 0) upstream.write(chunk.subarray(0, at));
+        else if (!isGone) upstream.write(chunk);
+        isGone ||= at >= 0;
+      });
+      closing.push(async () => void upstream.destroy());
+    });
+    let armed = false;
+    await new Promise<void>((resolve) => {
+      relay.listen(0, '127.0.0.1', resolve);
+    });
+    closing.push(async () => void relay.close());
+    const { port } = relay.address() as AddressInfo;
+    const ledger = ledgerOver(await opened(undefined, 1_000));
+    const gone = ledgerOver(await opened({ port }, 1_000));
+    await gone.claim(fresh(), options());
+    const what = fresh();
+    armed = true;
+    await expect(gone.claim(what, options())).rejects.toThrow(LedgerUnavailable);
+    expect(isGone).toBe(true);
+    await expect(ledger.claim(what, options({ owner: 'run/two' }))).rejects.toThrow(LedgerUnavailable);
+    await until('the ledger says whose the payment is', () =>
+      ledger.claim(what, options({ owner: 'run/two' })).then(
+        () => true,
+        () => false,
+      ),
+    );
+    const rows = await server.query(
+      `SELECT split_part(owner, '/', 2) AS owner FROM tollgate.charges WHERE id = '${what.id}'`,
+      name,
+    );
+    expect(rows).toEqual([{ owner: 'two' }]);
   });
 
   test('attack: calls over a network that swallows everything end in time, and the next one has a new connection', async () => {

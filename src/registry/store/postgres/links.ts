@@ -96,19 +96,21 @@ export function openLinks(
     opened.onLost(() => void (wasLost = true));
   };
   const connection = (greeting = greet): Link => createConnection({ address, timeoutMs, log, random, greet: greeting });
-  const planByIndex = async (session: Session): Promise<void> => {
-    if (!address.pooler) await session.simple(BY_INDEX);
+  const idleLimit = `idle_in_transaction_session_timeout = '${IDLE_PER_STATEMENT * timeoutMs}ms'`;
+  const setUp = async (session: Session): Promise<void> => {
+    if (!address.pooler) await session.simple(`${BY_INDEX}; SET ${idleLimit}`);
   };
+  const perTransaction = address.pooler ? `SET LOCAL ${idleLimit}; ` : '';
   const writers = Array.from({ length: connections }, () =>
     connection(async (session, opened) => {
       await greet(session, opened);
-      await planByIndex(session);
+      await setUp(session);
     }),
   );
   const reader = connection();
   const control = connection(async (session, opened) => {
     await greet(session, opened);
-    await planByIndex(session);
+    await setUp(session);
     await greetControl?.(session, opened);
   });
   const all = [...writers, reader, control];
@@ -121,7 +123,7 @@ export function openLinks(
       if (control.isOpen()) throw new Error('the connection is open, and would not be greeted');
       greetControl = greeting;
     },
-    settings: () => `; ${synchronous}SET LOCAL lock_timeout = '${LOCK_MS}ms'`,
+    settings: () => `; ${synchronous}${perTransaction}SET LOCAL lock_timeout = '${LOCK_MS}ms'`,
     recoveredAt: () => recoveredAt,
     connections: () => ({
       open: all.filter((each) => each.isOpen()).length,
@@ -132,6 +134,12 @@ export function openLinks(
     },
   };
 }
+
+/**
+ * Times that a statement may take after which the database ends a transaction whose process says nothing. If the machine of a
+ * process is gone nobody tells the database, and until TCP notices, which takes hours, its rows would be locked for all others.
+ */
+const IDLE_PER_STATEMENT = 3;
 
 /**
  * A statement that was prepared on a small table keeps the plan of a small one. On a large table it would read all
