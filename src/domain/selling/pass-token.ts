@@ -6,20 +6,19 @@
 import { createHmac, createSecretKey, hash, timingSafeEqual, type KeyObject } from 'node:crypto';
 import type { Price } from '../payment/money.ts';
 import { priceIn, routeIdIn } from '../payment/quote.ts';
-import { passIdOf, type PassMeasure, type PassScope, type SoldPass } from './pass.ts';
+import { passIdOf, type PassMeasure, type SoldPass } from './pass.ts';
 
 /** A pass as its token tells it. */
 export type TokenPass = {
   readonly passId: string;
   readonly kind: PassMeasure['kind'];
-  readonly scope: PassScope;
   readonly endsAtMs: number;
-  /** The route that it was bought on. */
-  readonly routeId: string;
+  /** The route that it is good for; undefined: all routes of its plan. */
+  readonly routeId: string | undefined;
   /** Price of the sale. */
   readonly price: Price;
-  /** Whether it is of the plan with this id. */
-  readonly isOfPlan: (planId: string) => boolean;
+  /** Mark of its plan (`markOfPlan`). */
+  readonly planMark: string;
 };
 
 export type PassTokens = {
@@ -45,8 +44,8 @@ export function createPassTokens(secrets: readonly string[]): PassTokens {
   const keys = secrets.map(deriveKey);
   const [signer] = keys;
   if (signer === undefined) throw new Error('charges.secrets is empty: passes need a secret to be signed with');
-  const mac = ({ secret }: Key, head: Buffer, charge: Buffer): Buffer =>
-    createHmac('sha256', secret).update(head).update(charge).digest().subarray(0, MAC);
+  const mac = ({ secret }: Key, signed: Buffer): Buffer =>
+    createHmac('sha256', secret).update(signed).digest().subarray(0, MAC);
   return {
     write: ({ chargeId, kind, scope, endsAtMs, planId }) => {
       const charge = Buffer.from(chargeId.slice(CHARGE_PREFIX.length), 'base64url');
@@ -54,40 +53,35 @@ export function createPassTokens(secrets: readonly string[]): PassTokens {
       head[0] = VERSION | KINDS.indexOf(kind) | (scope === 'route' ? ROUTE : 0);
       head[1] = signer.id;
       head.writeUInt32BE(Math.ceil(endsAtMs / 1000), 2);
-      planDigest(planId).copy(head, 6);
-      return PREFIX + Buffer.concat([head, charge, mac(signer, head, charge)]).toString('base64url');
+      head.write(markOfPlan(planId), 6, 'latin1');
+      const signed = Buffer.concat([head, charge]);
+      return PREFIX + Buffer.concat([signed, mac(signer, signed)]).toString('base64url');
     },
     read: (token) => {
       const bytes = Buffer.from(token.slice(PREFIX.length), 'base64url');
       const [first = 0, keyId] = bytes;
       const kind = KINDS[first & 0x03];
       if (bytes.length <= HEAD + MAC || (first & 0xf4) !== VERSION || kind === undefined) return undefined;
-      const [head, given, charge] = [bytes.subarray(0, HEAD), bytes.subarray(-MAC), bytes.subarray(HEAD, -MAC)];
-      const isGenuine = keys.some((key) => key.id === keyId && timingSafeEqual(mac(key, head, charge), given));
+      const [signed, given] = [bytes.subarray(0, -MAC), bytes.subarray(-MAC)];
+      const isGenuine = keys.some((key) => key.id === keyId && timingSafeEqual(mac(key, signed), given));
       // One token has one spelling.
       if (!isGenuine || PREFIX + bytes.toString('base64url') !== token) return undefined;
-      const plan = bytes.subarray(6, HEAD);
-      let known: string | undefined;
+      const charge = signed.subarray(HEAD);
       return {
         passId: passIdOf(CHARGE_PREFIX + charge.toString('base64url')),
         kind,
-        scope: (first & ROUTE) === 0 ? 'plan' : 'route',
         endsAtMs: bytes.readUInt32BE(2) * 1000,
-        routeId: routeIdIn(charge),
+        routeId: (first & ROUTE) === 0 ? undefined : routeIdIn(charge),
         price: priceIn(charge),
-        isOfPlan: (planId) => {
-          if (planId === known) return true;
-          const isSame = planDigest(planId).equals(plan);
-          if (isSame) known = planId;
-          return isSame;
-        },
+        planMark: bytes.toString('latin1', 6, HEAD),
       };
     },
   };
 }
 
-function planDigest(planId: string): Buffer {
-  return hash('sha256', planId, 'buffer').subarray(0, 8);
+/** What tokens hold of the plan with this id: the first 8 bytes of its SHA-256, a character each. */
+export function markOfPlan(planId: string): string {
+  return hash('sha256', planId, 'latin1').slice(0, HEAD - 6);
 }
 
 function deriveKey(secret: string): Key {

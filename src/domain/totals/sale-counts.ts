@@ -49,14 +49,16 @@ export function createSaleCounts(named: ReadonlySet<string> = new Set()): SaleCo
   return {
     size: () => counts.size,
     add: (given) => {
-      const { requests, amount, ...name } = placeOf(given);
-      const key = saleKey(name);
+      const count = placeOf(given);
+      const key = saleKey(count);
       const known = counts.get(key);
-      if (known === undefined) counts.set(key, { name, requests, amount: BigInt(amount) });
-      else {
-        known.requests += requests;
-        known.amount += BigInt(amount);
+      if (known === undefined) {
+        const { requests, amount, ...name } = count;
+        counts.set(key, { name, requests, amount: BigInt(amount) });
+        return;
       }
+      known.requests += count.requests;
+      if (count.amount !== '0') known.amount += BigInt(count.amount);
     },
     take: (limit) => {
       const taken: SaleCount[] = [];
@@ -70,7 +72,7 @@ export function createSaleCounts(named: ReadonlySet<string> = new Set()): SaleCo
   };
 }
 
-/** Text that is equal for equal names. */
+/** Text that is equal for equal names: a subject is an id and has no space, a detail may be anything. */
 export function saleKey({ kind, subject, detail, scale }: SaleName): string {
-  return JSON.stringify([kind, subject, detail, scale]);
+  return `${kind} ${subject} ${scale} ${detail}`;
 }

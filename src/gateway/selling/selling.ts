@@ -69,7 +69,7 @@ export function createSelling({ plans, rules, price, waysOf }: SellingDeps): Sel
   );
   return (sale, request) => {
     const ways = (sale.isSpelled && open.get(sale.plan.id)) || [pay];
-    return ask(ways, { sale, request, demand, priced: pricedOnce(price, sale, request) });
+    return ask(ways, 0, { sale, request, demand, priced: pricedOnce(price, sale, request) });
   };
 }
 
@@ -89,21 +89,16 @@ type Demand = (
 ) => JudgedRuling | Promise<JudgedRuling>;
 type Asking = Pick<AskedSale, 'sale' | 'request' | 'priced'> & { readonly demand: Demand };
 
-/** Asks `ways`, the first of them first; after the last one comes the 402. */
-function ask(ways: readonly WayToPass[], asking: Asking, before?: DemandReason): Ruling | Promise<Ruling> {
+/** Asks `ways` from number `at` on; after the last one comes the 402. `because`: what it says, from those before. */
+function ask(ways: readonly WayToPass[], at: number, asking: Asking, because?: DemandReason): Ruling | Promise<Ruling> {
   const { sale, request, priced } = asking;
-  let because = before;
-  for (const [index, way] of ways.entries()) {
-    const said = because;
-    const rest = (reason?: DemandReason): Ruling | Promise<Ruling> =>
-      ask(ways.slice(index + 1), asking, said ?? reason);
-    const demand: AskedSale['demand'] = (reason) => asking.demand(asking, said ?? reason);
-    const taken = way({ sale, request, priced, because, rest, demand });
-    if (taken instanceof Promise) return taken.then((each) => (each.kind === 'next' ? rest(each.because) : each));
-    if (taken.kind !== 'next') return taken;
-    because ??= taken.because;
-  }
-  return asking.demand(asking, because);
+  const way = ways[at];
+  if (way === undefined) return asking.demand(asking, because);
+  const rest: AskedSale['rest'] = (reason) => ask(ways, at + 1, asking, because ?? reason);
+  const demand: AskedSale['demand'] = (reason) => asking.demand(asking, because ?? reason);
+  const taken = way({ sale, request, priced, because, rest, demand });
+  if (taken instanceof Promise) return taken.then((each) => (each.kind === 'next' ? rest(each.because) : each));
+  return taken.kind === 'next' ? rest(taken.because) : taken;
 }
 
 /** What is sold of an offer: no pass if the path could mean another route. */

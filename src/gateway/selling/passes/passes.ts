@@ -5,11 +5,11 @@ import { LRUCache } from 'lru-cache';
 import type { PassRefusal } from '../../../domain/decide.ts';
 import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
 import { problem } from '../../../domain/problem.ts';
-import { comparePrices, formatPrice, parsePrice } from '../../../domain/payment/money.ts';
-import { chargeIdOfPass, coversRoute, type PassTerms, type SoldPass } from '../../../domain/selling/pass.ts';
+import { formatPrice, parsePrice, type Price } from '../../../domain/payment/money.ts';
+import { chargeIdOfPass, coversRoute, type SoldPass } from '../../../domain/selling/pass.ts';
 import { CREDIT_SCALE, creditUnits } from '../../../domain/selling/pass-book.ts';
 import { worthOfFirst } from '../../../domain/selling/pass-opening.ts';
-import type { PassTokens, TokenPass } from '../../../domain/selling/pass-token.ts';
+import { markOfPlan, type PassTokens, type TokenPass } from '../../../domain/selling/pass-token.ts';
 import type { SalesPlan } from '../../../domain/selling/plan.ts';
 import type { Clock } from '../../../host/clock.ts';
 import { grantAccess } from '../grant.ts';
@@ -76,7 +76,7 @@ export function createPasses(deps: PassesDeps): Passes {
   const useToken = (token: string, use: PassUse): ReturnType<Passes['useBought']> => {
     const pass = read(token);
     if (pass === undefined) return refused('pass_unknown');
-    if (pass.kind === 'seconds') return useSeconds(deps, { ...pass, token }, use);
+    if (pass.kind === 'seconds') return useSeconds(deps, pass, token, use);
     if (books === undefined) return refused('pass_unknown');
     return books.drawFrom({ passId: pass.passId, kind: pass.kind, token }, use, deps.answer);
   };
@@ -136,18 +136,17 @@ function useOf({ sale, request, priced }: AskedSale): PassUse {
   };
 }
 
-type SecondsPass = TokenPass & { readonly token: string };
-
 /** Lets a request pass by a pass by seconds. */
-function useSeconds(deps: PassesDeps, pass: SecondsPass, { route, plan, request }: PassUse): Ruling | NotPassed {
+function useSeconds(deps: PassesDeps, pass: TokenPass, token: string, use: PassUse): Ruling | NotPassed {
   const { books, metrics, isSecure } = deps;
-  const { passId, token, endsAtMs, scope, routeId, isOfPlan } = pass;
-  if (!isOfPlan(plan.id) || (scope === 'route' && routeId !== route.id)) return refused('pass_scope');
+  const { route, plan, request } = use;
+  const { passId, endsAtMs, routeId, planMark } = pass;
+  const sought = soughtOf(plan);
+  if (planMark !== sought.mark || (routeId ?? route.id) !== route.id) return refused('pass_scope');
   const left = secondsLeft(endsAtMs, request.nowMs);
   if (left === 0) return refused('pass_expired');
   if (books?.isRevoked(passId) === true) return refused('pass_revoked');
-  const terms = termsOf(pass, plan);
-  metrics.passUsed(plan.id, terms?.id ?? FORMER);
+  metrics.passUsed(plan.id, termsIdOf(pass, sought));
   // A token tells whole seconds, rounded up: what is left of its last one would be a second more than was sold.
   const rest = Math.max(1, Math.floor((endsAtMs - request.nowMs) / 1000));
   const told = [...handOver(token, `${rest}s`), ...(plan.cookie ? passCookie(token, rest, isSecure) : [])];
@@ -165,12 +164,26 @@ function useSeconds(deps: PassesDeps, pass: SecondsPass, { route, plan, request 
 /** Stands in metrics for terms that are gone. */
 const FORMER = 'former';
 
-/** The terms of the plan that a pass was sold by: its price tells them; undefined: they are gone. */
-function termsOf({ price }: TokenPass, { passes }: SalesPlan): PassTerms | undefined {
-  return passes.find(({ amount }) => {
-    const asked = parsePrice(amount);
-    return asked !== undefined && comparePrices(asked, price) === 0;
+/** What tokens of a plan are known by: made once, because every request by a token asks for it. */
+type SoughtPlan = { readonly mark: string; readonly sold: readonly { readonly id: string; readonly price: Price }[] };
+
+const soughtPlans = new WeakMap<SalesPlan, SoughtPlan>();
+
+function soughtOf(plan: SalesPlan): SoughtPlan {
+  const known = soughtPlans.get(plan);
+  if (known !== undefined) return known;
+  const sold = plan.passes.flatMap(({ id, amount }) => {
+    const price = parsePrice(amount);
+    return price === undefined ? [] : [{ id, price }];
   });
+  const made = { mark: markOfPlan(plan.id), sold };
+  soughtPlans.set(plan, made);
+  return made;
+}
+
+/** Id of the terms that a pass was sold by, which its price tells. Equal prices have equal members. */
+function termsIdOf({ price: { units, scale } }: TokenPass, { sold }: SoughtPlan): string {
+  return sold.find(({ price }) => price.units === units && price.scale === scale)?.id ?? FORMER;
 }
 
 /** What is left of a pass with the answer that it was bought with, in its own unit. */
