@@ -2,7 +2,7 @@
 // and never counted twice.
 import { expect, test } from 'vitest';
 import { noOverhead, OVERHEAD_BOUNDS, percentileMs } from '../../src/domain/totals/overhead.ts';
-import { spansOf, STEP_MS, keptSince, widen } from '../../src/domain/totals/steps.ts';
+import { spansBy, spansOf, STEP_MS, keptSince, widen } from '../../src/domain/totals/steps.ts';
 import { MOST_ROUTES, OTHER_ROUTES, type CountedRow, type TotalsBatch } from '../../src/domain/totals/totals-store.ts';
 import { createTelemetry, startRecord } from '../../src/gateway/telemetry.ts';
 import { startDelivery } from '../../src/gateway/totals/delivery.ts';
@@ -133,6 +133,19 @@ test('behaviour: any time is a few spans that touch and do not overlap, widened 
     }
     expect(at).toBe(range.toMs);
   }
+});
+
+test('behaviour: a day that goes on is one span of a look at sums, and one that is cut before now is not', () => {
+  const day = NOON / DAY - 0.5;
+  expect(spansBy({ fromMs: NOON - 36 * HOUR, toMs: NOON + MINUTE }, NOON)).toEqual([
+    { step: 'day', from: day - 1, to: day + 1 },
+  ]);
+  expect(spansBy({ fromMs: NOON - 2 * HOUR, toMs: NOON + MINUTE }, NOON)).toEqual([
+    { step: 'hour', from: day * 24 + 10, to: day * 24 + 24 },
+  ]);
+  const cut = { fromMs: NOON - 36 * HOUR, toMs: NOON };
+  expect(spansBy(cut, NOON)).toEqual(spansOf(cut));
+  expect(spansOf(cut)).toHaveLength(2);
 });
 
 test('behaviour: counts are handed over every ten seconds, under the minute in which they were made', async () => {

@@ -49,6 +49,11 @@ export function spansOf({ fromMs, toMs }: TimeRange): readonly Span[] {
   return split(fromMs, toMs, 'day');
 }
 
+/** The same for a look at sums at `nowMs`: a day that goes on is one step, of what there is of it, and not its hours. */
+export function spansBy({ fromMs, toMs }: TimeRange, nowMs: number): readonly Span[] {
+  return spansOf({ fromMs, toMs: toMs > nowMs ? ceilTo(toMs, 'day') : toMs });
+}
+
 const FINER = { day: 'hour', hour: 'minute', minute: undefined } as const;
 
 function split(fromMs: number, toMs: number, step: TotalsStep): readonly Span[] {

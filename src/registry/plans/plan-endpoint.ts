@@ -8,7 +8,7 @@ import { isObserving, STANDARD_PLAN, type SalesPlan } from '../../domain/selling
 import { noRequests, REQUEST_OUTCOMES, type RequestCounts } from '../../domain/totals/request-counts.ts';
 import { createRevenue, type Revenue } from '../../domain/totals/revenue.ts';
 import { OTHER_CUSTOMERS, type SaleCount } from '../../domain/totals/sale-counts.ts';
-import { keptSince, spansOf, widen } from '../../domain/totals/steps.ts';
+import { keptSince, spansBy, widen } from '../../domain/totals/steps.ts';
 import type { RouteMoney } from '../../domain/totals/totals-store.ts';
 import { fail, jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
@@ -31,7 +31,7 @@ export function listPlans(
     const asked = askedRange(query, now);
     if ('code' in asked) return fail(asked);
     const range = widen(asked, keptSince(now, totals.hoursKeptMs()), 'hour');
-    const spans = spansOf(range);
+    const spans = spansBy(range, now);
     const [counts, { money }] = await Promise.all([totals.sales({ spans }), totals.sumsByRoute({ spans })]);
     const counted = Map.groupBy(counts, ({ kind }) => kind);
     const plans = services.matchRules().plans?.byId ?? new Map<string, SalesPlan>();

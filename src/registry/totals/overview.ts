@@ -2,7 +2,7 @@
 // now. It reads sums alone, so it takes as long with ten million charges as with ten.
 import type { z } from 'zod';
 import { conversionOf } from '../../domain/totals/request-counts.ts';
-import { keptSince, spansOf, STEP_MS, widen } from '../../domain/totals/steps.ts';
+import { keptSince, spansBy, spansOf, STEP_MS, widen } from '../../domain/totals/steps.ts';
 import { fail, jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
 import { percentilesOf, requestsOf, revenueOf } from './added-up.ts';
@@ -24,7 +24,7 @@ export function showOverview(
     const { fromMs, toMs } = range;
     const before = widen({ fromMs: fromMs - (toMs - fromMs), toMs: fromMs }, kept, 'minute');
     const [sums, earlier, charges, sources] = await Promise.all([
-      totals.sums({ spans: spansOf(range) }),
+      totals.sums({ spans: spansBy(range, now) }),
       totals.sums({ spans: spansOf(before) }),
       ledger.countByState(),
       totals.sources(),

@@ -4,7 +4,7 @@ import { problem } from '../../domain/problem.ts';
 import { toWire } from '../../domain/routing/route.ts';
 import { allRequests, conversionOf, type RequestCounts } from '../../domain/totals/request-counts.ts';
 import type { Revenue } from '../../domain/totals/revenue.ts';
-import { keptSince, spansOf, widen } from '../../domain/totals/steps.ts';
+import { keptSince, spansBy, widen } from '../../domain/totals/steps.ts';
 import { OTHER_ROUTES, type RouteSums } from '../../domain/totals/totals-store.ts';
 import { fail, jsonResponse, type EndpointCall, type EndpointOutcome } from '../http/endpoint.ts';
 import type { Services } from '../http/services.ts';
@@ -25,7 +25,7 @@ export function showTopRoutes(
     const asked = askedRange(query, now);
     if ('code' in asked) return fail(asked);
     const range = widen(asked, keptSince(now, totals.hoursKeptMs()), 'hour');
-    const ranked = rank(earnersOf(await totals.sumsByRoute({ spans: spansOf(range) })), by, currency ?? '');
+    const ranked = rank(earnersOf(await totals.sumsByRoute({ spans: spansBy(range, now) })), by, currency ?? '');
     const top = ranked.filter(({ routeId }) => routeId !== OTHER_ROUTES).slice(0, limit);
     const listed = new Set(top);
     const others = ranked.filter((each) => !listed.has(each));

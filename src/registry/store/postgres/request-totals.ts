@@ -186,9 +186,9 @@ function createReading({
       AND route_id = $3 ${filters} GROUP BY 1, currency, asset_decimals`;
   const requestsByRoute = `SELECT route_id, ${SUMMED_COUNTS} FROM ${schema}.request_totals
     WHERE step = $1 AND start >= $2 AND start < $3 AND route_id <> '' GROUP BY route_id`;
-  const moneyByRouteByHour = `SELECT route_id, currency, asset_decimals, ${SUMMED_MONEY} FROM ${schema}.charge_sums
+  const moneyByRouteByHour = `SELECT route_id, currency, asset_decimals, sum(amount) AS amount FROM ${schema}.charge_sums
     WHERE hour >= $1 AND hour < $2 GROUP BY route_id, currency, asset_decimals`;
-  const moneyByRouteByDay = `SELECT route_id, currency, asset_decimals, ${SUMMED_MONEY} FROM ${schema}.charge_totals
+  const moneyByRouteByDay = `SELECT route_id, currency, asset_decimals, sum(amount) AS amount FROM ${schema}.charge_totals
     WHERE step = 'day' AND start >= $1 AND start < $2 AND route_id <> '' GROUP BY route_id, currency, asset_decimals`;
 
   const sumsOf = async (query: TotalsQuery, { step, from, to }: TotalsQuery['spans'][number]) => {
