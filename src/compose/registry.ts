@@ -102,7 +102,7 @@ export async function startRegistry(section: RegistryConfig, deps: RegistryPartD
   const { totals: keptTotals } = section;
   const totalsKept = (): typeof keptTotals => config().registry?.totals ?? keptTotals;
   const totals = createTotalsBook(store.charges.totals, {
-    ...{ log, countedUntil, lost: countLostTotals(metrics), hoursKeptMs: () => totalsKept().hoursMs },
+    ...{ log, clock, countedUntil, lost: countLostTotals(metrics), hoursKeptMs: () => totalsKept().hoursMs },
   });
   const stopPruning = keepTotals(totals, { clock, log, schedule: systemSchedule, kept: totalsKept });
   const stopKeeping = keepCharges(store.charges, {

@@ -163,7 +163,7 @@ export async function startRegistry(
   const ledger = openLedger(file, { now: clock.now, log });
   const webhooks = createWebhooks(ledger.store.webhooks, () => WEBHOOKS);
   const totals = createTotalsBook((options.sums ?? ledger.store).totals, {
-    ...{ log, lost: () => undefined, hoursKeptMs: () => 90 * 24 * 3_600_000, countedUntil: () => undefined },
+    ...{ log, clock, lost: () => undefined, hoursKeptMs: () => 90 * 24 * 3_600_000, countedUntil: () => undefined },
   });
   const registry: Registry = await createRegistry({
     store,
