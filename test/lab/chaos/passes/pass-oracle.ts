@@ -84,6 +84,16 @@ function wasAway({ faults, lagMs }: Troubles, { who, from, to }: PassRequest): b
   );
 }
 
+/** Whether `who` stood still while it was asked. */
+function wasFrozen({ faults, lagMs }: Troubles, { who, from, to }: PassRequest): boolean {
+  return faults.freezes.some((each) => each.who === who && each.at <= to + lagMs && each.backAt >= from - lagMs);
+}
+
+/** A good pass may get it. Who stood still finds all its time-outs over before it reads what came meanwhile. */
+function isTold(status: number, code: string, isFrozen: boolean): boolean {
+  return TOLD.test(`${status} ${code}`) || (isFrozen && code === 'upstream_timeout');
+}
+
 /** Every answer is one of this request's own; connections end only with a process, or with the upstream's. */
 function judgeAnswers(
   mine: readonly PassRequest[],
@@ -104,7 +114,8 @@ function judgeAnswers(
           wrong(`was cut by a process that lived: ${describe(request)}`);
         break;
       case 'told':
-        if (!order.buys && !TOLD.test(`${end.status} ${end.code}`)) wrong(`is good, and was told ${describe(request)}`);
+        if (!order.buys && !isTold(end.status, end.code, wasFrozen(troubles, request)))
+          wrong(`is good, and was told ${describe(request)}`);
         if (end.code === 'idempotency_conflict' && order.key === undefined) wrong(`has no key: ${describe(request)}`);
         break;
       case 'left':
