@@ -16,8 +16,7 @@ import { ALLOW, startConstant } from './peers/peers.ts';
 import type { Server } from './process.ts';
 import type { Section } from './report.ts';
 import { freePaths, paidPaths, ROUTE_AMOUNT } from './routes.ts';
-import { mainCount, measureSection, together, withPool, type Contender, type Pool, type Stage } from './stage.ts';
-import { startTollgate } from './tollgate.ts';
+import { mainCount, measureSection, startCheckouts, together, withPool, type Contender, type Stage } from './stage.ts';
 import { UPSTREAM_BODY } from './upstream-answers.ts';
 
 /** Of every row of Tollgate: two of the same differ by a few percent as long as they live. */
@@ -57,7 +56,11 @@ export function measureDecisions(stage: Stage): Promise<Section> {
     const [dear = '/'] = costly;
     const demand = { paths: costly, status: 402, start: DEMAND_START, bytes: 100, reaches: 'none' } as const;
     for (let started = 0; started < PROCESSES; started++)
-      for (const { suffix, server } of await startAll(stage, pool, main)) {
+      for (const { suffix, server } of await startCheckouts(stage, pool, {
+        label: allowName(main),
+        routes: main,
+        decision: true,
+      })) {
         const [proxy, decision] = [server.port('proxy'), server.port('decision')];
         contenders.push(
           contender(tollgateName(main) + suffix, server, proxy, () => checkFree(proxy, witness, 'GET', path), free),
@@ -96,18 +99,3 @@ export function measureDecisions(stage: Stage): Promise<Section> {
 const OF_TOLLGATE = `A round of Tollgate's is the mean of ${PROCESSES} processes, each with all four rows.`;
 const OF_CADDY = `"${FORWARD_AUTH}" and "${HTTP_PROXY_3}" forward a free GET; of Caddy's only its own CPU counts, not that of the answer.`;
 const OF_CONSTANT = `"${CONSTANT}" answers the same questions with an empty 200.`;
-
-async function startAll(
-  { checkouts, folder, profiles, upstream, say }: Stage,
-  pool: Pool,
-  routes: number,
-): Promise<readonly { readonly suffix: string; readonly server: Server }[]> {
-  const all: { suffix: string; server: Server }[] = [];
-  for (const { suffix, root } of checkouts) {
-    const label = allowName(routes) + suffix;
-    say(`starting ${label}`);
-    const options = { label, root, routes, upstreamPort: upstream.port('upstream'), folder, profiles };
-    all.push({ suffix, server: await pool.keep(startTollgate({ ...options, decision: true })) });
-  }
-  return all;
-}

@@ -6,8 +6,7 @@ import { besidePassesName, passName, verifiedPassName } from './names.ts';
 import { PASS_AMOUNT, PASS_PLAN, PASS_SECRET } from './pass-tokens.ts';
 import { lineOf } from './question.ts';
 import type { Section } from './report.ts';
-import { mainCount, measureSection, together, withPool, type Contender, type Stage } from './stage.ts';
-import { startTollgate } from './tollgate.ts';
+import { mainCount, measureSection, startCheckouts, together, withPool, type Contender, type Stage } from './stage.ts';
 import { UPSTREAM_BODY } from './upstream-answers.ts';
 
 /** Processes of every row: two of the same differ by a few percent as long as they live. */
@@ -24,15 +23,15 @@ routes:
 
 export function measurePasses(stage: Stage): Promise<Section> {
   return withPool(async (pool) => {
-    const { witness, folder, profiles, upstream, checkouts, say } = stage;
+    const { witness } = stage;
     const main = mainCount(stage.plan);
     const contenders: Contender[] = [];
     for (let started = 0; started < PROCESSES; started++)
-      for (const { suffix, root } of checkouts) {
-        const label = passName(main) + suffix;
-        say(`starting ${label}`);
-        const options = { label, root, routes: main, upstreamPort: upstream.port('upstream'), folder, profiles };
-        const server = await pool.keep(startTollgate({ ...options, more: PASS_CONFIGURATION }));
+      for (const { suffix, server } of await startCheckouts(stage, pool, {
+        label: passName(main),
+        routes: main,
+        more: PASS_CONFIGURATION,
+      })) {
         const port = server.port('proxy');
         const pathsBelow = (path: string): string[] =>
           Array.from({ length: WORKING_SET }, (_, n) => `${path}/item-${n}`);

@@ -4,8 +4,7 @@ import { checkDemand, checkInterfaceBody } from './check.ts';
 import { COLUMNS, LOADED_BY, shoot, WORKING_SET } from './load.ts';
 import { pricedName, unpricedName } from './names.ts';
 import type { Section } from './report.ts';
-import { mainCount, measureSection, together, withPool, type Contender, type Stage } from './stage.ts';
-import { startTollgate } from './tollgate.ts';
+import { mainCount, measureSection, startCheckouts, together, withPool, type Contender, type Stage } from './stage.ts';
 
 /** Processes of every row: two of the same differ by a few percent as long as they live. */
 const PROCESSES = 2;
@@ -30,15 +29,15 @@ routes:
 
 export function measurePrices(stage: Stage): Promise<Section> {
   return withPool(async (pool) => {
-    const { witness, folder, profiles, upstream, checkouts, say } = stage;
+    const { witness } = stage;
     const main = mainCount(stage.plan);
     const contenders: Contender[] = [];
     for (let started = 0; started < PROCESSES; started++)
-      for (const { suffix, root } of checkouts) {
-        const label = pricedName(main) + suffix;
-        say(`starting ${label}`);
-        const options = { label, root, routes: main, upstreamPort: upstream.port('upstream'), folder, profiles };
-        const server = await pool.keep(startTollgate({ ...options, more: PRICED_CONFIGURATION }));
+      for (const { suffix, server } of await startCheckouts(stage, pool, {
+        label: pricedName(main),
+        routes: main,
+        more: PRICED_CONFIGURATION,
+      })) {
         const port = server.port('proxy');
         const contender = (name: string, path: string, amount: string): Contender => {
           const paths = Array.from({ length: WORKING_SET }, (_, n) => `${path}/item-${n}?size=large&n=${n % PRICES}`);

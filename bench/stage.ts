@@ -5,7 +5,7 @@ import { meanRound, type Round, type Row, type Section, type Skipped } from './r
 import { witnessOf, type Witness } from './check.ts';
 import { NODE, LOAD_CORE, readMemoryMb, runToEnd, startServer, type Server } from './process.ts';
 import { MAIN, tollgateName } from './names.ts';
-import { startTollgate, type Tollgate } from './tollgate.ts';
+import { startTollgate, type Tollgate, type TollgateOptions } from './tollgate.ts';
 import path from 'node:path';
 
 export type Checkout = {
@@ -108,15 +108,26 @@ export type Entrant = { readonly name: string; readonly routes: number; readonly
 export async function startTollgates(stage: Stage, pool: Pool, counts = stage.plan.counts): Promise<Entrant[]> {
   const entrants: Entrant[] = [];
   for (const routes of counts) {
-    for (const { suffix, root } of stage.checkouts) {
-      const name = tollgateName(routes) + suffix;
-      stage.say(`starting ${name}`);
-      const { folder, profiles, upstream } = stage;
-      const options = { label: name, root, routes, upstreamPort: upstream.port('upstream'), folder, profiles };
-      entrants.push({ name, routes, tollgate: await pool.keep(startTollgate(options)) });
-    }
+    const label = tollgateName(routes);
+    for (const { suffix, server } of await startCheckouts(stage, pool, { label, routes }))
+      entrants.push({ name: label + suffix, routes, tollgate: server });
   }
   return entrants;
+}
+
+/** Tollgate of every checkout, with so many routes and `more` on; `label`: what it is called among others. */
+export async function startCheckouts(
+  { checkouts, folder, profiles, upstream, say }: Stage,
+  pool: Pool,
+  { label, ...more }: Pick<TollgateOptions, 'label' | 'routes' | 'decision' | 'more'>,
+): Promise<readonly { readonly suffix: string; readonly server: Tollgate }[]> {
+  const all: { suffix: string; server: Tollgate }[] = [];
+  for (const { suffix, root } of checkouts) {
+    say(`starting ${label}${suffix}`);
+    const place = { label: label + suffix, root, upstreamPort: upstream.port('upstream'), folder, profiles };
+    all.push({ suffix, server: await pool.keep(startTollgate({ ...place, ...more })) });
+  }
+  return all;
 }
 
 /** The same with paths that nobody asked for before. The suffix of another checkout stays at the end. */
