@@ -499,6 +499,26 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       expect((await claim(uses(3), payer).claimed).kind).toBe('claimed');
     });
 
+    test(`behaviour: ${name} lets a payer try a purchase again that was released, also the fourth one and not the fifth`, async () => {
+      const payer = 12_000 + ++made;
+      const claimAgain = async ({ wanted, owner }: ReturnType<typeof claim>): Promise<ClaimResult['kind']> => {
+        const options = { owner, leaseMs: LEASE_MS, maxUnsettledPerPayer: 100, settleVia: 'x' };
+        return (await ledger.claim(wanted, options)).kind;
+      };
+      const release = async ({ wanted, owner }: ReturnType<typeof claim>): Promise<void> => {
+        const event = { kind: 'not_carried_out', reason: 'facilitator_away' } as const;
+        expect(await ledger.advance(wanted.id, event, { owner })).toMatchObject({ kind: 'ok' });
+      };
+      const again = claim(uses(3), payer);
+      expect((await again.claimed).kind).toBe('claimed');
+      await release(again);
+      for (let times = 0; times < 3; times++) await buy(uses(3), payer);
+      expect(await claimAgain(again)).toBe('claimed');
+      await release(again);
+      await buy(uses(3), payer);
+      expect(await claimAgain(again)).toBe('too_many_passes');
+    });
+
     test(`attack: ${name} sells a payer who buys ten passes at once four of them`, async () => {
       const payer = 9000 + ++made;
       const kinds = await Promise.all(

@@ -108,7 +108,7 @@ export function createChargeSql(schema: string) {
     /** Binds payers, plans, ids of charges and the time: those that have as many passes as there may be. */
     full: named(
       `SELECT k.n FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS k (payer, plan, id, n)
-       WHERE ${passesOf(schema, 'k', '$4')} >= ${PASSES_OF_A_PAYER}`,
+       WHERE ${passesOf(schema, 'k', 'k.id', '$4')} >= ${PASSES_OF_A_PAYER}`,
     ),
     /** Binds the time and a run. */
     endRun: named(
@@ -158,11 +158,14 @@ function unsettled(schema: string, row: string): string {
     LIMIT ${row}.room) AS few)`;
 }
 
-/** Counts the passes of a payer and plan of `row` that are good, and the purchases that may open one, but that of the row's charge. */
-function passesOf(schema: string, row: string, now: string): string {
+/**
+ * Counts the passes of a payer and plan of `row` that are good, and the purchases that may open one, but the charge with `id`, which
+ * is an expression.
+ */
+function passesOf(schema: string, row: string, id: string, now: string): string {
   return `((SELECT count(*) FROM ${schema}.passes AS p WHERE p.payer = ${row}.payer AND p.plan = ${row}.plan
         AND p.ends_at > ${now}::int8 AND p.revoked_at IS NULL AND p.is_used_up = 0)
-    + (SELECT count(*) FROM ${schema}.charges AS o WHERE o.is_open AND o.payer = ${row}.payer AND o.id <> ${row}.id
+    + (SELECT count(*) FROM ${schema}.charges AS o WHERE o.is_open AND o.payer = ${row}.payer AND o.id <> ${id}
         AND o.pass IS NOT NULL AND o.pass::json ->> 'plan' = ${row}.plan
         AND (o.state = 'settling' OR o.lease_until > ${now}::int8)))`;
 }
@@ -230,7 +233,7 @@ function insertSql(schema: string): string {
     INSERT INTO ${schema}.charges AS c (${targets.join(', ')}, event_sequence)
     SELECT ${targets.map(written).join(', ')}, ${oneMore(schema, 'charge.claimed')} FROM fresh AS v
     WHERE v.place + ${unsettled(schema, 'v')} <= v.room
-      AND CASE WHEN v.plan IS NULL THEN true ELSE v.pass_place + ${passesOf(schema, 'v', '$1')} <= ${PASSES_OF_A_PAYER} END
+      AND CASE WHEN v.plan IS NULL THEN true ELSE v.pass_place + ${passesOf(schema, 'v', 'v.id', '$1')} <= ${PASSES_OF_A_PAYER} END
     ORDER BY v.payer, v.unique_key, v.network, v.asset
     ON CONFLICT DO NOTHING RETURNING ${toldColumns('c')}
   ), counted AS (${counting(schema, 'SELECT state, count(*) FROM made GROUP BY state')}),
@@ -313,7 +316,7 @@ function updateSql(schema: string, kind: ChangeKindOfRow): string {
           AND CASE WHEN c.owner IS NULL THEN c.lease_until ELSE greatest(c.lease_until, $4::int8) END <= ${CLOCK} + $3::int8`
       }
       ${kind.hasRoom ? `AND ${unsettled(schema, 'v')} < v.room` : ''}
-      ${kind.buysPass ? `AND ${passesOf(schema, 'v', '$1')} < ${PASSES_OF_A_PAYER}` : ''}
+      ${kind.buysPass ? `AND ${passesOf(schema, 'v', 'v.of_id', '$1')} < ${PASSES_OF_A_PAYER}` : ''}
       ${kind.isProvenRefund ? `AND ${provesNoPayment(schema)}` : ''}
       ${changed.includes('settled_log_index') ? `AND ${provesNoRefund(schema)}` : ''}
       AND $4::int8 IS NOT NULL AND $3::int8 IS NOT NULL AND $1::int8 IS NOT NULL
