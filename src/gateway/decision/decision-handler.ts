@@ -251,39 +251,52 @@ function decide(
   const follow = (ruling: Ruling): void => {
     if (ruling.kind === 'judged') admit(handling, deliberation, asked, ruling.verdict);
     else if (ruling.kind === 'answered') conclude(handling, deliberation, ruling.outcome);
-    else if (!asked.isGone) grant(handling, deliberation, asked, ruling);
-    else leaveOthers(handling, deliberation);
+    else grant(handling, deliberation, ruling);
   };
   const ruling = deps.sell(verdict, deliberation);
   if (ruling instanceof Promise) ruling.then(follow).catch((error: unknown) => fail(handling, asked, error));
   else follow(ruling);
 }
 
-/** Allows a request that a plan lets pass. What the upstream answers is never seen, and counts as an answer. */
+/** Allows everybody who asked what a plan lets pass, or gives it back if nobody waits for it any more. */
 function grant(
   handling: Handling,
   deliberation: Deliberation,
-  asked: AskedRequest,
-  { permit, granted }: Extract<Ruling, { kind: 'granted' }>,
+  granted: Pick<Extract<Ruling, { kind: 'granted' }>, 'permit' | 'granted'>,
 ): void {
-  asked.record.routeId = permit.route?.id;
-  asked.record.customerId = granted.customerId;
-  const judged = granted.beforeResponse({ status: 200, headers: [] });
-  void Promise.resolve(judged)
-    .then(async (verdict) => {
-      if (verdict.kind === 'again') throw new Error('a question cannot be sent again');
-      if (verdict.kind === 'stream') {
-        allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
-        return asked.isHandedOver();
-      }
-      // What it would have passed by could not be taken.
-      asked.record.outcome = 'error';
-      asked.record.decision = 'refuse';
-      respondPlainly(handling, asked, verdict.response);
-      return false;
-    })
-    .then((isWhole) => granted.done(isWhole ? HANDED_OVER : { kind: 'not_sent' }))
-    .catch((error: unknown) => fail(handling, asked, error));
+  void handOverGranted(handling, deliberation, granted).catch((error: unknown) => {
+    for (const asked of deliberation.waiting()) fail(handling, asked, error);
+  });
+}
+
+/** What the upstream answers is never seen, and counts as an answer. One use is taken, however many asked. */
+async function handOverGranted(
+  handling: Handling,
+  deliberation: Deliberation,
+  { permit, granted }: Pick<Extract<Ruling, { kind: 'granted' }>, 'permit' | 'granted'>,
+): Promise<void> {
+  if (deliberation.left()) {
+    granted.done({ kind: 'not_sent' });
+    return leaveOthers(handling, deliberation);
+  }
+  const verdict = await granted.beforeResponse({ status: 200, headers: [] });
+  if (verdict.kind === 'again') throw new Error('a question cannot be sent again');
+  const handed = deliberation.waiting().map((asked) => {
+    const { record } = asked;
+    record.routeId = permit.route?.id;
+    record.customerId = granted.customerId;
+    if (verdict.kind === 'stream') {
+      allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
+      return asked.isHandedOver();
+    }
+    // What it would have passed by could not be taken.
+    record.outcome = 'error';
+    record.decision = 'refuse';
+    respondPlainly(handling, asked, verdict.response);
+    return Promise.resolve(false);
+  });
+  leaveOthers(handling, deliberation);
+  granted.done((await anyOf(handed)) ? HANDED_OVER : { kind: 'not_sent' });
 }
 
 /** Performs the verdict on a request that costs something. Waits only for a payment. */
@@ -341,9 +354,7 @@ function conclude(handling: Handling, deliberation: Deliberation, outcome: Outco
       leaveOthers(handling, deliberation);
       return;
     case 'granted':
-      for (const asked of waiting) grant(handling, deliberation, asked, outcome);
-      leaveOthers(handling, deliberation);
-      return;
+      return grant(handling, deliberation, outcome);
     case 'forward':
       void handOver(handling, deliberation, outcome).catch((error: unknown) => {
         for (const asked of deliberation.waiting()) fail(handling, asked, error);
