@@ -179,14 +179,21 @@ function journey(handling: Handling, asked: AskedRequest): void {
     return refuse(handling, asked, problem('request_malformed', 'The Host header does not name a host.'));
 
   // 3 verdict, once what there is of a body was dropped.
+  let isRead = false;
   readBody(req, (body) => {
+    isRead = true;
+    if (asked.isAnswered) return;
+    asked.stopTimer?.();
     try {
       if (body === 'whole') judge(handling, asked, { question, override });
       else if (body === 'too_large') refuse(handling, asked, problem('body_too_large', 'A question has no body.'));
+      else leave(deps, asked);
     } catch (error) {
       fail(handling, asked, error);
     }
   });
+  if (!isRead)
+    watchTime(handling, asked, () => problem('request_timeout', 'The body of the question did not come in time.'));
 }
 
 /** `override`: a header that may not be there if the path is protected. */
@@ -249,13 +256,15 @@ function decide(
   record.planId = verdict.plan.id;
   // A plan may let the request pass; else the paywall performs what is left.
   const follow = (ruling: Ruling): void => {
-    if (ruling.kind === 'judged') admit(handling, deliberation, asked, ruling.verdict);
+    if (ruling.kind === 'judged' && asked.isGone) leaveOthers(handling, deliberation);
+    else if (ruling.kind === 'judged') admit(handling, deliberation, asked, ruling.verdict);
     else if (ruling.kind === 'answered') conclude(handling, deliberation, ruling.outcome);
     else grant(handling, deliberation, ruling);
   };
   const ruling = deps.sell(verdict, deliberation);
-  if (ruling instanceof Promise) ruling.then(follow).catch((error: unknown) => fail(handling, asked, error));
-  else follow(ruling);
+  if (!(ruling instanceof Promise)) return follow(ruling);
+  watchTime(handling, asked, unpriced);
+  ruling.then(follow).catch((error: unknown) => fail(handling, asked, error));
 }
 
 /** Allows everybody who asked what a plan lets pass, or gives it back if nobody waits for it any more. */
@@ -279,6 +288,8 @@ async function handOverGranted(
     granted.done({ kind: 'not_sent' });
     return leaveOthers(handling, deliberation);
   }
+  // From here on a use may be taken: nobody is told that nothing was.
+  for (const asked of deliberation.asked) asked.stopTimer?.();
   const verdict = await granted.beforeResponse({ status: 200, headers: [] });
   if (verdict.kind === 'again') throw new Error('a question cannot be sent again');
   const handed = deliberation.waiting().map((asked) => {
@@ -316,7 +327,7 @@ function admit(handling: Handling, deliberation: Deliberation, asked: AskedReque
   if (running !== undefined) {
     deps.metrics.repeated('joined');
     running.asked.push(asked);
-    return watchTime(handling, asked, running);
+    return watchPayment(handling, asked, running);
   }
   const admitted = admission.admit(verdict, req);
   if (typeof admitted === 'object') return refuse(handling, asked, admitted);
@@ -328,7 +339,7 @@ function admit(handling: Handling, deliberation: Deliberation, asked: AskedReque
   if (verdict.kind === 'verify' && askSha256 === null)
     handling.tell('a proxy pays without naming a request id: a question that it repeats is refused', { dialect });
   if (name !== undefined) judging.set(name, deliberation);
-  watchTime(handling, asked, deliberation);
+  watchPayment(handling, asked, deliberation);
   outcome
     .then((taken) => {
       if (name !== undefined) judging.delete(name);
@@ -493,26 +504,37 @@ function report(handling: Handling, asked: AskedRequest, question: Question | un
     });
 }
 
-function watchTime(handling: Handling, asked: AskedRequest, deliberation: Deliberation): void {
-  const { schedule, options } = handling.deps;
-  asked.stopTimer = schedule(options.answerWithinMs - ANSWER_MS, () => {
+/** Answers once the time for it is over, with what `late` says then. It runs from the arrival of the question. */
+function watchTime(handling: Handling, asked: AskedRequest, late: () => Problem | ResponseOutcome): void {
+  const { schedule, options, clock, paywall } = handling.deps;
+  const passedMs = clock.monotonic() - asked.record.startedAt;
+  asked.stopTimer?.();
+  asked.stopTimer = schedule(Math.max(0, options.answerWithinMs - ANSWER_MS - passedMs), () => {
     if (asked.isGone) return;
-    const state = deliberation.stateCharge;
-    if (state === undefined) refuse(handling, asked, late());
-    else respondWith(handling, asked, state());
+    const said = late();
+    respondWith(handling, asked, 'code' in said ? paywall.refuse(said, asked.req.headers.origin) : said);
   });
+}
+
+function watchPayment(handling: Handling, asked: AskedRequest, deliberation: Deliberation): void {
+  watchTime(handling, asked, () => deliberation.stateCharge?.() ?? late());
 }
 
 /** Ends the records of those that went away. */
 function leaveOthers({ deps }: Handling, { asked }: Deliberation): void {
   for (const each of asked) {
     each.stopTimer?.();
-    if (each.isAnswered) continue;
-    each.record.status = 499;
-    each.record.outcome = 'released';
-    each.record.reason = 'client_gone';
-    end(deps, each);
+    if (!each.isAnswered) leave(deps, each);
   }
+}
+
+/** Ends the record of one that went away. */
+function leave(deps: DecisionDeps, asked: AskedRequest): void {
+  const { record } = asked;
+  record.status = 499;
+  record.outcome = 'released';
+  record.reason = 'client_gone';
+  end(deps, asked);
 }
 
 function end({ telemetry, clock, options }: DecisionDeps, asked: AskedRequest): void {
@@ -548,6 +570,12 @@ function createTeller({ log, clock }: Pick<DecisionDeps, 'log' | 'clock'>): Hand
 function late(): Problem {
   const detail = 'The payment could not be judged in time, and nothing was charged by this request. Send it again.';
   return problem('facilitator_unavailable', detail, { retryAfter: RETRY_SECONDS });
+}
+
+function unpriced(): Problem {
+  const detail =
+    'Whether this request may pass was not found out in time, and nothing was charged by it. Send it again.';
+  return problem('price_unavailable', detail, { retryAfter: RETRY_SECONDS });
 }
 
 function unanswerable(): Problem {
