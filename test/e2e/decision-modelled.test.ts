@@ -97,6 +97,7 @@ describe.each(MODELS)('$name with the shipped file', ({ file, model, listener, h
       'X_Forwarded_Method',
       'X-Rewrite-URL',
       'X-Envoy-Original-Path',
+      ...['Url', 'Path', 'Path-Info', 'Query'].map((name) => `X-Forwarded-${name}`),
     ];
     expect(await forgedThatArrive(proxy.port, paid.upstream, [...names, ...rewriting])).toEqual([]);
   });

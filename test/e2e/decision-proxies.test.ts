@@ -66,6 +66,11 @@ beforeAll(async () => {
     ].join('\n'),
     listeners: DIALECTS.map(nameOf),
   });
+  paid.upstream.server.on('upgrade', (_req, socket) => {
+    socket.end(
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n',
+    );
+  });
 }, 180_000);
 afterAll(async () => {
   await paid?.stop();
@@ -195,7 +200,34 @@ describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
     for (const name of CACHES) expect(answer.headers.get(name), name).toBe('public, max-age=60');
     for (const name of Object.keys(seen()?.headers ?? {}))
       expect(name).not.toMatch(/^tollgate|^x-original|^x-forwarded-(uri|method)/);
+    expect(answer.headers.get('vary') ?? '').not.toMatch(/tollgate/i);
   });
+
+  // Apache is asked to forward requests here, and no upgrades.
+  test.runIf(program.program !== 'apache2')(
+    'behaviour: a WebSocket is opened where it is free or paid, with the receipt on the 101, and else is a 402',
+    async () => {
+      const target = `/paid/socket-${program.dialect}`;
+      const payment = `PAYMENT-SIGNATURE: ${await paid.sign(await paid.quote(target))}\r\n`;
+      const open = async (path: string, more = ''): Promise<RawAnswer> => {
+        const client = await openRaw(proxy.port);
+        const upgrade = 'Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n';
+        client.send(
+          `GET ${path} HTTP/1.1\r\nHost: a\r\n${upgrade}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n${more}\r\n`,
+        );
+        const answer = await client.answer();
+        client.close();
+        return answer;
+      };
+      expect((await open('/free/socket')).status).toBe(101);
+      expect((await open(target)).status).toBe(402);
+      const opened = await open(target, payment);
+      expect([opened.status, headerOf(opened, 'payment-response')]).toEqual([
+        101,
+        expect.stringMatching(/^[\w+/=-]+$/),
+      ]);
+    },
+  );
 
   test('behaviour: an unpaid request gets the 402 whole, and nothing reaches the API', async () => {
     const before = paid.upstream.seen.length;
@@ -324,6 +356,9 @@ describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
         'Script-Name',
       ],
       ...['Tollgate-Access', 'Tollgate-Customer-Id', 'Tollgate-Charge-Id', 'Tollgate-Network', 'Tollgate-Use-Id'],
+      ...['Uri', 'Url', 'Method', 'Prefix', 'Path', 'Path-Info', 'Query'].map((name) => `X-Forwarded-${name}`),
+      ...['Path', 'Path-Info', 'Query', 'Host', 'Method'].map((name) => `X-Original-${name}`),
+      ...['Forwarded', 'X-Host', 'X_Host', 'X-Now-Route-Matches', 'X.Now.Route.Matches', 'X_Forwarded_Prefix'],
     ];
     expect(await forgedThatArrive(proxy.port, paid.upstream, names)).toEqual([]);
   });

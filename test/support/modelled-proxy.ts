@@ -65,6 +65,10 @@ const TRAEFIK = z.strictObject({
   }),
 });
 
+/** Headers of clients that an entry point of Traefik takes out: it knows them one by one. */
+const TAKEN_OUT =
+  /^x[^a-z0-9]forwarded[^a-z0-9](?:proto|for|host|port|server|uri|method|prefix|tls[^a-z0-9]client[^a-z0-9]cert(?:[^a-z0-9]info)?)$/i;
+
 /** The middlewares of the shipped router, in their order; an entry point that trusts nobody stands in front of them. */
 export function modelTraefik(file: unknown): ProxyModel {
   const { routers, middlewares } = TRAEFIK.parse(file).http;
@@ -96,7 +100,7 @@ export function modelTraefik(file: unknown): ProxyModel {
       });
       return run(index + 1, { ...rest, headers: [...without(headers, authResponseHeaders), ...facts] });
     };
-    const isForwarded = (name: string): boolean => /^x[^a-z0-9]forwarded[^a-z0-9]/i.test(name);
+    const isForwarded = (name: string): boolean => TAKEN_OUT.test(name);
     return run(0, { ...asked, headers: asked.headers.filter(([name]) => !isForwarded(name)) });
   };
 }
