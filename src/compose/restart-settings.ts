@@ -30,7 +30,8 @@ export function applyConfig(started: Config, next: Config): AppliedConfig {
   }
   const restart: string[] = [];
   let config: unknown = next;
-  if (started.decision?.length !== next.decision?.length) {
+  // A listener is known by its place in the list. What stands there for another address is not for the port that is bound.
+  if (!isDeepStrictEqual(addressesOf(started), addressesOf(next))) {
     restart.push('decision');
     config = { ...next, decision: started.decision };
   }
@@ -41,6 +42,10 @@ export function applyConfig(started: Config, next: Config): AppliedConfig {
     if (inForce === 'restart') config = withValue(config, names, value);
   }
   return { restart, config: config as Config };
+}
+
+function addressesOf({ decision }: Config): readonly unknown[] | undefined {
+  return decision?.map(({ front }) => front.listen);
 }
 
 function valueAt(from: unknown, names: readonly string[]): unknown {
