@@ -3,8 +3,10 @@
 import type { Config, DecisionConfig } from '../config/config.ts';
 import { decisionName } from '../config/front.ts';
 import type { Discovery } from '../domain/discovery/listing.ts';
+import { LISTENER_REFUSALS } from '../domain/problem.ts';
 import type { Snapshot } from '../domain/routing/snapshot.ts';
 import { clientAddress } from '../gateway/client-group.ts';
+import { refusalForms } from '../gateway/decision/answer-form.ts';
 import { createDecisionHandler, type DecisionHandler } from '../gateway/decision/decision-handler.ts';
 import { createDecisionMetrics, type DecisionMetrics } from '../gateway/decision/decision-metrics.ts';
 import { rulesOf } from '../gateway/decision/dialect-rules.ts';
@@ -62,7 +64,9 @@ export function startDecisions(config: Config, discovery: Discovery | undefined,
     const first = assembled(config, section, discovery);
     const handler = { ...first.handler };
     const name = decisionName(index);
-    const listener = createFrontListener(name, section.front, handler, deps.log);
+    const listener = createFrontListener(name, section.front, handler, {
+      ...{ log: deps.log, refusals: refusalForms(LISTENER_REFUSALS, rulesOf(section.dialect)) },
+    });
     return { name, listener, handler, trial: { try: first.trial }, paths, assembled };
   });
   return {

@@ -27,6 +27,7 @@ import type { Rails } from '../gateway/rails/rails.ts';
 import type { Sell } from '../gateway/selling/way-to-pass.ts';
 import type { Clock, Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
+import type { Refusals } from '../host/listener-refusals.ts';
 import type { Log } from '../host/log.ts';
 import { createListener, type Listener } from '../host/server.ts';
 import { signInSite } from './pass-part.ts';
@@ -143,14 +144,14 @@ function headersOf({ plans, customers }: Config['selling']): readonly string[] {
   return [...new Set([...[...customers.values()].flatMap(({ header }) => header || []), ...named])];
 }
 
-/** The listener of a section; `handler` is read for each request. */
+/** The listener of a section; `handler` is read for each request. `refusals`: what it refuses by itself. */
 export function createFrontListener(
   name: string,
   { listen, limits, timeouts }: ProxyConfig,
   handler: Parameters<typeof createListener>[1],
-  log: Log,
+  { log, refusals = LISTENER_REFUSALS }: { readonly log: Log; readonly refusals?: Refusals },
 ): Listener {
-  const options = { name, listen, timeouts, refusals: LISTENER_REFUSALS, log };
+  const options = { name, listen, timeouts, refusals, log };
   return createListener(
     { ...options, limits: { headers: limits.headerBytes, connections: limits.connections } },
     handler,

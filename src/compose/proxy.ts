@@ -69,7 +69,7 @@ export function startProxy(
   let assembled = assemble(config, proxy, discovery, deps);
   // The listener reads it for each request.
   const handler = { ...assembled.handler };
-  const listener = createFrontListener('proxy', proxy, handler, deps.log);
+  const listener = createFrontListener('proxy', proxy, handler, deps);
   return {
     listener,
     prepare: (next, section, found) => {

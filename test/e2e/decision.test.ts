@@ -159,6 +159,13 @@ describe.each(DIALECTS)('%s', (dialect) => {
     }
   });
 
+  test('refuses: headers that are too large, in the form that the proxy hands on', async () => {
+    const headers = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [`x-${name}`, name.repeat(20_000)]));
+    const decided = await asks(dialect, { target: '/free/a', headers });
+    expect(decided).toMatchObject({ raw: dialect === 'nginx' ? 403 : 431, status: 431 });
+    expect(codeOf(decided)).toBe('headers_too_large');
+  });
+
   test('behaviour: a preflight for a paid path is answered where the proxy can hand that on', async () => {
     const headers = { origin: 'https://app.example', 'access-control-request-method': 'GET' };
     const decided = await asks(dialect, { method: 'OPTIONS', target: '/paid/a', headers });

@@ -1,6 +1,7 @@
 // The form in which a dialect hands an answer on. An allow says nothing that the answer of the upstream could inherit. What is no
 // allow goes out as the proxy would send it, or, for nginx's auth_request, as a 403 that carries all of it in headers.
 import type { Permit } from '../../domain/decide.ts';
+import type { Refusals } from '../../host/listener-refusals.ts';
 import type { OwnResponse } from '../../host/respond.ts';
 import { arePlain, linesOf } from '../../host/write-batch.ts';
 import type { DialectRules } from './dialect-rules.ts';
@@ -85,6 +86,12 @@ function removedBy({ headers }: Pick<Permit, 'headers'>, secretHeader: string): 
 /** Puts an answer that is no allow into the form of the dialect. */
 export function denialForm(response: OwnResponse, { answersInHeaders }: DialectRules): OwnResponse {
   return answersInHeaders ? inHeaders(response) : response;
+}
+
+/** Puts what a listener refuses by itself into the form of the dialect. */
+export function refusalForms(refusals: Refusals, rules: DialectRules): Refusals {
+  const formed = Object.entries(refusals).map(([kind, refusal]) => [kind, denialForm(refusal, rules)]);
+  return Object.fromEntries(formed) as Refusals;
 }
 
 function inHeaders({ status, headers, body }: OwnResponse): OwnResponse {
