@@ -251,6 +251,8 @@ describe('reports of a failed upstream', () => {
       await reports('caddy', target, { 'tollgate-charge-id': chargeId }),
       await reports('nginx', target, { 'tollgate-charge-id': 'chg_other' }),
       await reports('nginx', target, {}),
+      await reports('nginx', target, { 'tollgate-charge-id': chargeId, 'x-rewrite-url': '/' }),
+      await reports('nginx', target, { 'tollgate-charge-id': chargeId, 'x-forwarded-host': 'a.example', host: 'a, b' }),
       await reports('nginx', target, { 'tollgate-charge-id': `${chargeId}\r\ntollgate-charge-id: ${chargeId}` }),
     ];
     for (const each of refused) expect([each.raw, problemOf(each)['code']]).toEqual([502, 'upstream_unreachable']);

@@ -152,24 +152,26 @@ function journey(handling: Handling, asked: AskedRequest): void {
   record.requestId = trace.requestId;
   record.traceId = trace.traceId;
 
-  // 2 form.
-  if (deps.telemetry.inFlight() > options.maxInFlight) return refuse(handling, asked, tooMany(options.maxInFlight));
+  // 2 form. A report that cannot be read is answered as one.
+  const isReport = rules.reports && (req.url ?? '').split('?', 1)[0] === REPORT_PATH;
+  const turnAway = (refusal: Problem): void =>
+    isReport ? report(handling, asked, undefined) : refuse(handling, asked, refusal);
+  if (deps.telemetry.inFlight() > options.maxInFlight) return turnAway(tooMany(options.maxInFlight));
   if (deps.placeOf !== undefined) {
     asked.release = deps.placeOf(req);
-    if (asked.release === undefined) return refuse(handling, asked, tooManyOfClient());
+    if (asked.release === undefined) return turnAway(tooManyOfClient());
   }
   const malformed = inspectInbound(req);
-  if (malformed !== undefined) return refuse(handling, asked, malformed);
-  const isReport = rules.reports && (req.url ?? '').split('?', 1)[0] === REPORT_PATH;
+  if (malformed !== undefined) return turnAway(malformed);
   const { values, forged, override } = (isReport ? handling.readReport : handling.readHeaders)(rawHeaders);
-  if (forged !== undefined) return refuseHeader(handling, asked, forged);
+  if (forged !== undefined) return turnAway(headerRefused(handling, forged));
   const question = readQuestion(req, values, rules, options.pathPrefix);
   if ('code' in question) {
     metrics.refused('question_malformed');
     handling.tell('a proxy asks in a way that cannot be read: its configuration has a mistake', {
       ...{ dialect: rules.dialect, detail: question.detail },
     });
-    return isReport ? report(handling, asked, undefined) : refuse(handling, asked, question);
+    return turnAway(question);
   }
   record.method = question.method;
   if (deps.tracing !== undefined) asked.publicOrigin = originOf(req, question, options.publicUrl);
@@ -213,7 +215,8 @@ function judge(
   asked.record.path = judgement.path;
   asked.record.target = judgement.target;
   if (judgement.target !== target) return refuseTarget(handling, asked, judgement.target);
-  if (judgement.match.kind !== 'none' && override !== undefined) return refuseHeader(handling, asked, override);
+  if (judgement.match.kind !== 'none' && override !== undefined)
+    return refuse(handling, asked, headerRefused(handling, override));
   decide(handling, asked, question, judgement);
 }
 
@@ -458,10 +461,10 @@ function refuseUntrusted(handling: Handling, asked: AskedRequest): void {
   end(deps, asked);
 }
 
-function refuseHeader(handling: Handling, asked: AskedRequest, name: string): void {
-  handling.deps.metrics.refused('header_refused');
+function headerRefused({ deps }: Handling, name: string): Problem {
+  deps.metrics.refused('header_refused');
   const detail = `The header ${name} is refused here: take it out of the request.`;
-  refuse(handling, asked, problem('header_refused', detail, { members: { header: name } }));
+  return problem('header_refused', detail, { members: { header: name } });
 }
 
 function refuseTarget(handling: Handling, asked: AskedRequest, canonical: string): void {
