@@ -1,6 +1,7 @@
 // `tollgate match METHOD PATH`: says which route a request would meet and why. It uses the proxy's own matcher and
 // needs no running Tollgate.
 import { matchRules, receiversById } from '../compose/part.ts';
+import type { LoadedConfig } from '../config/config.ts';
 import { explainMatch, type Explanation } from '../domain/explanation.ts';
 import { createOffers } from '../domain/payment/offer.ts';
 import { toWire, type Route } from '../domain/routing/route.ts';
@@ -60,7 +61,7 @@ async function runMatch(args: Args, io: Io): Promise<ExitCode> {
     offer: createOffers(receiversById(loaded.config)),
   });
   if (args.has('json')) io.out(JSON.stringify(toJson(explanation)));
-  else for (const line of describe(method, path, explanation)) io.out(line);
+  else for (const line of describe(method, path, explanation, loaded.config)) io.out(line);
   return explanation.answer.matched && !isRefused(explanation) ? EXIT.fine : EXIT.no;
 }
 
@@ -79,10 +80,18 @@ function toJson({ answer, path, reason, considered, sale }: Explanation): Record
   };
 }
 
-function describe(method: string, asked: string, explanation: Explanation): string[] {
+function describe(
+  method: string,
+  asked: string,
+  explanation: Explanation,
+  { proxy, decision }: Pick<LoadedConfig, 'proxy' | 'decision'>,
+): string[] {
   const { answer, path, reason, considered } = explanation;
   const lines = [isRefused(explanation) ? reason : `${answer.matched ? 'matched' : 'not matched'}: ${reason}`];
-  if (path !== undefined && path !== asked) lines.push(`  goes upstream as ${method} ${path}`);
+  if (path !== undefined && path !== asked && (proxy !== undefined || decision === undefined))
+    lines.push(`  goes upstream as ${method} ${path}`);
+  if (path !== undefined && path !== asked.split('?', 1)[0] && decision !== undefined)
+    lines.push(`  behind a proxy that asks (decision) it is refused with 400: only ${path} is let in`);
   for (const [name, value] of Object.entries(answer.params)) lines.push(`  ${name} = ${value}`);
   for (const { route, because } of considered) lines.push(`  ${describeRoute(route)}: ${because}`);
   return lines;

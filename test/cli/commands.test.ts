@@ -1,7 +1,7 @@
 // Every command with its whole work, in this process: what it writes where, and its exit code. The same commands as real
 // processes stand in process.test.ts, few of them, because each costs the start of a Node.
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -161,6 +161,16 @@ describe('commands that ask', () => {
     expect(stdout).toMatch(
       /^matched: payment required\n {2}goes upstream as GET \/reports\/a\/b\n[^]*GET \/reports\/\* 0\.10 USD: wins\n$/,
     );
+  });
+
+  test('behaviour: match says of a path that is not canonical that a proxy which asks may not forward it', async () => {
+    const rest = readFileSync(join(folder, 'tollgate.yaml'), 'utf8').replace(/^proxy: .*$/m, '');
+    put('asked.yaml', `decision: { listen: "127.0.0.1:0", dialect: nginx }\n${rest}`);
+    const told = (await run('match', 'GET', '/reports//a/b?c', '-c', 'asked.yaml')).stdout;
+    expect(told).toMatch(
+      /^matched: payment required\n {2}behind a proxy that asks .* 400: only \/reports\/a\/b is let in\n/,
+    );
+    expect((await run('match', 'GET', '/reports/a/b?c', '-c', 'asked.yaml')).stdout).not.toContain('400');
   });
 
   test('behaviour: match --json is the wire answer with reasons', async () => {
