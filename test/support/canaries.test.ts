@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createLog } from '../../src/host/log.ts';
-import { keepSecret, openOutput, takeLeaks } from './canaries.ts';
+import { keepRequest, keepSecret, openOutput, startFile, takeLeaks } from './canaries.ts';
 import { startProcess, temporaryFolder } from './process.ts';
 import { openRaw } from './raw-client.ts';
 
@@ -56,6 +56,19 @@ describe('a secret that is written is found', () => {
     keepSecret('filling', 'x'.repeat(200));
     log.error(`cut: ${token.slice(0, 60)}…`);
     log.error(`begins: eyJhbGciOiJIUzI1NiJ9. ${'x'.repeat(100)}`);
+    expect(whose()).toEqual(['planted']);
+  });
+
+  test('attack: the next file of a process knows what was named, not what requests carried, and searches a log that files share', () => {
+    const write = openOutput('a log that files share');
+    keepSecret('planted', 'canary-that-was-named');
+    keepRequest('/', [['authorization', 'canary-of-a-request']]);
+    write('canary-that-was-named canary-of-a-request');
+    startFile();
+    expect(whose()).toEqual([]);
+    write('nothing else: canary-of-a-request');
+    expect(whose()).toEqual([]);
+    write('canary-that-was-named');
     expect(whose()).toEqual(['planted']);
   });
 

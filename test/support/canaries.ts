@@ -1,6 +1,6 @@
 // Every secret that a test uses is a canary: it must not be found in anything that Tollgate writes while the test file
-// runs. Here is what was used, what was written, and the search; watch-canaries.ts listens and decides. One set for each
-// test file, because each runs in a process of its own.
+// runs. Here is what was used, what was written, and the search; watch-canaries.ts listens and decides. Several files may
+// share a process: what one learned by listening is forgotten before the next, whose words may be no secrets.
 
 export type Leak = {
   /** Whose secret: `Authorization`, `jwt.secret`. */
@@ -20,10 +20,27 @@ const MIN_CHARACTERS = 6;
 
 const needles = new Map<string, { readonly value: string; readonly name: string }[]>();
 const known = new Set<string>();
-const written: { readonly writer: string; text: string }[] = [];
+const named = new Map<string, string>();
+const written = new Set<{ readonly writer: string; text: string }>();
 
-/** From now on, and for what was written before too. */
+/**
+ * From now on, and for what was written before too. Modules that files share name their secrets once, when they are loaded:
+ * they stay until the process ends.
+ */
 export function keepSecret(name: string, value: string): void {
+  named.set(value, name);
+  learnSecret(name, value);
+}
+
+/** Before a test file: what the file before it learned is none of its secrets, and what that one wrote was searched. */
+export function startFile(): void {
+  needles.clear();
+  known.clear();
+  forgetWritten();
+  for (const [value, name] of named) learnSecret(name, value);
+}
+
+function learnSecret(name: string, value: string): void {
   if (known.has(value)) return;
   known.add(value);
   const pieces =
@@ -45,15 +62,23 @@ export function keepSecret(name: string, value: string): void {
 /** One writer's output is one text, however it arrives. */
 export function openOutput(writer: string): (text: string) => void {
   const output = { writer, text: '' };
-  written.push(output);
-  return (text) => void (output.text += text);
+  return (text) => {
+    output.text += text;
+    // Each time: the output of a module that files share outlives the file that opened it.
+    written.add(output);
+  };
 }
 
 /** What was found; what was written is forgotten with it. */
 export function takeLeaks(): readonly Leak[] {
-  const leaks = written.flatMap(({ writer, text }) => search(writer, text));
-  for (const output of written) output.text = '';
+  const leaks = [...written].flatMap(({ writer, text }) => search(writer, text));
+  forgetWritten();
   return leaks;
+}
+
+function forgetWritten(): void {
+  for (const output of written) output.text = '';
+  written.clear();
 }
 
 function search(writer: string, text: string): Leak[] {
@@ -77,13 +102,13 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 export function keepRequest(target: string, headers: readonly (readonly [string, string])[]): void {
   const mark = target.indexOf('?');
   if (mark >= 0 && target.includes('=', mark) && target.length - mark >= MIN_LENGTH)
-    keepSecret('query', target.slice(mark));
+    learnSecret('query', target.slice(mark));
   for (const [name, value] of headers) {
     if (!CREDENTIALS.has(name.toLowerCase())) continue;
     const isCookie = name.toLowerCase() === 'cookie';
-    for (const part of value.split(/[\s,;]+/)) keepSecret(name, isCookie ? part.replace(/^[^=]*=/, '') : part);
+    for (const part of value.split(/[\s,;]+/)) learnSecret(name, isCookie ? part.replace(/^[^=]*=/, '') : part);
     const signature = /"signature":"([^"]+)"/.exec(Buffer.from(value, 'base64').toString('latin1'))?.[1];
-    if (signature !== undefined) keepSecret(`${name}, its signature`, signature);
+    if (signature !== undefined) learnSecret(`${name}, its signature`, signature);
   }
 }
 

@@ -1,4 +1,4 @@
-// Runs before every test file: what a test waits for may take as long as a busy machine needs. Vitest's own second is less
+// Runs before test files: what a test waits for may take as long as a busy machine needs. Vitest's own second is less
 // than a process takes to start beside other load.
 import { vi } from 'vitest';
 

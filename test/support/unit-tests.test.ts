@@ -19,6 +19,7 @@ describe('the rule for unit tests', () => {
     ['test/registry/resume.test.ts', 'has a PostgreSQL'],
     ['test/page/pay.test.ts', 'has a browser'],
     ['test/registry/desk/page.test.ts', 'has the bundler of the desk'],
+    ['test/registry/disk.test.ts', 'wants a process for itself'],
     ['test/cli/serve.test.ts', 'starts a process through a file that it imports'],
   ])('refuses: %s as a unit test, because it %s', (file) => {
     expect(others).toContain(file);

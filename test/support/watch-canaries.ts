@@ -8,7 +8,9 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { afterAll, vi } from 'vitest';
 import type * as LogModule from '../../src/host/log.ts';
-import { keepRequest, keepSecret, openOutput, takeLeaks } from './canaries.ts';
+import { keepRequest, keepSecret, openOutput, startFile, takeLeaks } from './canaries.ts';
+
+startFile();
 
 vi.mock('../../src/host/log.ts', async (original) => {
   const real = await original<typeof LogModule>();
@@ -27,7 +29,16 @@ vi.mock('../../src/host/log.ts', async (original) => {
   return { ...real, createLog };
 });
 
+// Each file listens for itself, also where several share a process.
+const listeners: (readonly [channel: string, listener: (message: unknown) => void])[] = [
+  ['undici:request:create', onFetch],
+  ['http.client.request.start', onRequest],
+  ['tracing:child_process.spawn:start', onSpawn],
+];
+for (const [channel, listener] of listeners) diagnostics.subscribe(channel, listener);
+
 afterAll(() => {
+  for (const [channel, listener] of listeners) diagnostics.unsubscribe(channel, listener);
   const leaks = takeLeaks();
   if (leaks.length === 0) return;
   const told = leaks.slice(0, 10).map(({ secret, writer, around }) => `${writer} shows ${secret}: ${around}`);
@@ -43,19 +54,21 @@ type ClientRequest = {
   readonly request: { readonly path: string; readonly getHeaders: () => Record<string, string | string[] | undefined> };
 };
 
-diagnostics.subscribe('undici:request:create', (message) => {
+function onFetch(message: unknown): void {
   const { path: target, headers } = (message as UndiciRequest).request;
   const pairs = headers.flatMap((name, at) => (at % 2 === 0 ? [[name, String(headers[at + 1])] as const] : []));
   keepRequest(target, pairs);
-});
-diagnostics.subscribe('http.client.request.start', (message) => {
+}
+
+function onRequest(message: unknown): void {
   const { request } = message as ClientRequest;
   const pairs = Object.entries(request.getHeaders()).flatMap(([name, value]) =>
     [value].flat().map((each) => [name, String(each)] as const),
   );
   keepRequest(request.path, pairs);
-});
-diagnostics.subscribe('tracing:child_process.spawn:start', (message) => {
+}
+
+function onSpawn(message: unknown): void {
   const { process: child, options } = message as Started;
   const args = (options.args ?? []).slice(1);
   const program = args.findIndex((arg) => /(?:^|\/)(?:src|dist)\/main\.[tj]s$/.test(arg));
@@ -72,7 +85,7 @@ diagnostics.subscribe('tracing:child_process.spawn:start', (message) => {
     tap(child.stderr, openOutput(`${name}, standard error`));
     tap(child.stdout, printsSecrets(words) ? keepPrinted : openOutput(`${name}, standard output`));
   });
-});
+}
 
 /** Listens without taking anything away from whoever reads the stream. */
 function tap(stream: Readable | null, hear: (text: string) => void): void {
