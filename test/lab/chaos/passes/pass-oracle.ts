@@ -211,7 +211,7 @@ type Losses = {
   readonly left: readonly bigint[];
   /** All that may have drawn without an answer, those among them. */
   readonly doubtful: readonly bigint[];
-  /** Requests that may have used up what is given back, though they are not lost. */
+  /** Requests that may have used up what is given back, though they are not lost. One whose use was taken at once did not. */
   readonly consumers: number;
 };
 
@@ -236,6 +236,7 @@ function lossesOf(
     const isUnanswered = run !== undefined && !run.hasBegun && run.endedAt < Infinity;
     if (only !== undefined && isUnanswered && only.end.kind === 'broken') lost.push(order.amount);
     else if (only !== undefined && isUnanswered && only.end.kind === 'left') left.push(order.amount);
+    else if (only !== undefined && isHad) continue;
     else if (open.length > 0 || those.some(({ from, to, end }) => to - from >= LEASE_MS || isFailure(end))) consumers++;
   }
   return { lost, left, doubtful, consumers };
