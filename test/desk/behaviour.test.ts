@@ -410,7 +410,12 @@ describe('the registry is away', () => {
     expect(await page.locator('.figure').count()).toBe(4);
     expect(await barriers()).toEqual([]);
     desk().mood.isAway = false;
+    const asked = ['overview', 'series', 'top-routes', 'attention'].map((name) =>
+      page.waitForRequest((request) => request.url().includes(`/v1/billing/${name}`), { timeout: 10_000 }),
+    );
     await page.getByRole('button', { name: 'refresh' }).click();
+    // Also those whose range is of the same minute.
+    await Promise.all(asked);
     await expect.poll(() => page.locator('.stale-note').count()).toBe(0);
     expect(await page.locator('.figure').count()).toBe(4);
   });

@@ -24,6 +24,8 @@ export type Resource<T> = {
 type ResourceOptions = {
   /** Milliseconds after which it is asked again while somebody looks. */
   readonly every?: number;
+  /** Another number asks again, also for what is shown. */
+  readonly asked?: number;
 };
 
 const SLOW_MS = 150;
@@ -38,7 +40,7 @@ type Held<T> = {
   readonly isLoading: boolean;
 };
 
-export function useResource<T>(path: string | null, { every }: ResourceOptions = {}): Resource<T> {
+export function useResource<T>(path: string | null, { every, asked: attempt = 0 }: ResourceOptions = {}): Resource<T> {
   const { client, answers, session, isOnline } = useDesk();
   const kept = path === null ? undefined : answers.get(path);
   const held = useSignal<Held<T>>({
@@ -84,7 +86,7 @@ export function useResource<T>(path: string | null, { every }: ResourceOptions =
       held.value = { path, value: known.value as T, at: known.at, problem: null, isLoading: true };
     void load();
     return () => asked.current?.abort();
-  }, [path, generation, isOnline.value]);
+  }, [path, generation, isOnline.value, attempt]);
 
   useEffect(() => {
     if (path === null) return undefined;

@@ -22,15 +22,15 @@ const EVERY_MS = 30_000;
 export function OverviewView() {
   const { router, now, times } = useDesk();
   const range = readRange(router.query.value.get('range'));
-  const asked = useSignal(0);
+  const asked = useSignal({ times: 0, at: 0 });
+  const { times: askedTimes, at: askedAt } = asked.value;
   // The bounds move when somebody looks again, not with every drawing.
-  const moment = useMoment(asked.value);
+  const moment = useMoment(askedAt);
   const bounds = boundsOf(range, moment);
-  const overview = useResource<OverviewAnswer>(withQuery('/v1/billing/overview', bounds), { every: EVERY_MS });
-  const series = useResource<SeriesAnswer>(withQuery('/v1/billing/series', { ...bounds, step: 'auto' }), {
-    every: EVERY_MS,
-  });
-  const attention = useResource<AttentionAnswer>('/v1/billing/attention', { every: EVERY_MS });
+  const asking = { every: EVERY_MS, asked: askedTimes };
+  const overview = useResource<OverviewAnswer>(withQuery('/v1/billing/overview', bounds), asking);
+  const series = useResource<SeriesAnswer>(withQuery('/v1/billing/series', { ...bounds, step: 'auto' }), asking);
+  const attention = useResource<AttentionAnswer>('/v1/billing/attention', asking);
   const isIdle =
     overview.value !== null &&
     overview.value.routes.active + overview.value.routes.paused === 0 &&
@@ -48,8 +48,7 @@ export function OverviewView() {
           type="button"
           class="button"
           onClick={() => {
-            asked.value = now();
-            void attention.reload();
+            asked.value = { times: askedTimes + 1, at: now() };
           }}
         >
           <Icon name="refresh" size={16} />
@@ -69,14 +68,14 @@ export function OverviewView() {
             {(value) => <Traffic series={value} />}
           </Loaded>
           <div class="columns">
-            <TopRoutes bounds={bounds} currency={overview.value?.revenue[0]?.currency ?? null} />
+            <TopRoutes bounds={bounds} asked={askedTimes} currency={overview.value?.revenue[0]?.currency ?? null} />
             <div class="stack">
-              <LatestCharges key={asked.value} />
+              <LatestCharges key={askedTimes} />
               {series.value !== null && <Latency series={series.value} overview={overview.value} />}
             </div>
           </div>
           {overview.value !== null && overview.value.sync.sidecars + overview.value.sync.stale > 0 && (
-            <Sidecars uncounted={overview.value.sync.uncounted ?? 0} />
+            <Sidecars asked={askedTimes} uncounted={overview.value.sync.uncounted ?? 0} />
           )}
         </div>
       )}

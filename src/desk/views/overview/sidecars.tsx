@@ -7,10 +7,11 @@ import type { SidecarsAnswer, SidecarView } from '../../wire/house.ts';
 type SidecarsProps = {
   /** Sidecars whose requests are in none of the numbers. */
   readonly uncounted: number;
+  readonly asked: number;
 };
 
-export function Sidecars({ uncounted }: SidecarsProps) {
-  const sidecars = useResource<SidecarsAnswer>('/v1/sidecars', { every: 30_000 });
+export function Sidecars({ uncounted, asked }: SidecarsProps) {
+  const sidecars = useResource<SidecarsAnswer>('/v1/sidecars', { every: 30_000, asked });
   return (
     <section class="card">
       <header class="card-head">

@@ -9,12 +9,14 @@ import type { TopRoute, TopRoutesAnswer } from '../../wire/billing.ts';
 
 type TopRoutesProps = {
   readonly bounds: { readonly from: string; readonly to: string };
+  readonly asked: number;
   readonly currency: string | null;
 };
 
-export function TopRoutes({ bounds, currency }: TopRoutesProps) {
+export function TopRoutes({ bounds, asked, currency }: TopRoutesProps) {
   const by = currency === null ? { by: 'requests' } : { by: 'revenue', currency };
-  const top = useResource<TopRoutesAnswer>(withQuery('/v1/billing/top-routes', { ...bounds, ...by, limit: 10 }));
+  const path = withQuery('/v1/billing/top-routes', { ...bounds, ...by, limit: 10 });
+  const top = useResource<TopRoutesAnswer>(path, { asked });
   return (
     <section class="card">
       <header class="card-head">
