@@ -25,7 +25,7 @@ type ResourceOptions = {
   /** Milliseconds after which it is asked again while somebody looks. */
   readonly every?: number;
   /** Another number asks again, also for what is shown. */
-  readonly asked?: number;
+  readonly attempt?: number;
 };
 
 const SLOW_MS = 150;
@@ -40,7 +40,7 @@ type Held<T> = {
   readonly isLoading: boolean;
 };
 
-export function useResource<T>(path: string | null, { every, asked: attempt = 0 }: ResourceOptions = {}): Resource<T> {
+export function useResource<T>(path: string | null, { every, attempt = 0 }: ResourceOptions = {}): Resource<T> {
   const { client, answers, session, isOnline } = useDesk();
   const kept = path === null ? undefined : answers.get(path);
   const held = useSignal<Held<T>>({

@@ -3,7 +3,14 @@
 // refused. Nothing but a Permit becomes an allow.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { hash } from 'node:crypto';
-import { passPermit, verdictOf, type PaywallVerdict, type RequestJudgement, type Rules } from '../../domain/decide.ts';
+import {
+  passPermit,
+  verdictOf,
+  type PaywallVerdict,
+  type Permit,
+  type RequestJudgement,
+  type Rules,
+} from '../../domain/decide.ts';
 import { problem, type Problem } from '../../domain/problem.ts';
 import type { Snapshot } from '../../domain/routing/snapshot.ts';
 import type { TargetOptions } from '../../domain/routing/target.ts';
@@ -18,7 +25,7 @@ import { headerValues } from '../caller.ts';
 import { clientGroup } from '../client-group.ts';
 import type { TakePlace } from '../client-semaphores.ts';
 import { forwardedScheme, inspectInbound, isHost, isPreflight } from '../headers.ts';
-import type { End, Outcome, ResponseOutcome } from '../outcome.ts';
+import type { End, Outcome, ResponseOutcome, ResponseVerdict } from '../outcome.ts';
 import type { Paywall } from '../paywall.ts';
 import type { Ruling, Sell } from '../selling/way-to-pass.ts';
 import { noteAnswer, notePrice, startRecord, type Telemetry } from '../telemetry.ts';
@@ -271,21 +278,17 @@ function decide(
 }
 
 /** Allows everybody who asked what a plan lets pass, or gives it back if nobody waits for it any more. */
-function grant(
-  handling: Handling,
-  deliberation: Deliberation,
-  granted: Pick<Extract<Ruling, { kind: 'granted' }>, 'permit' | 'granted'>,
-): void {
-  void handOverGranted(handling, deliberation, granted).catch((error: unknown) => {
-    for (const asked of deliberation.waiting()) fail(handling, asked, error);
-  });
+function grant(handling: Handling, deliberation: Deliberation, granted: GrantedRuling): void {
+  void handOverGranted(handling, deliberation, granted).catch(failAll(handling, deliberation));
 }
+
+type GrantedRuling = Pick<Extract<Ruling, { kind: 'granted' }>, 'permit' | 'granted'>;
 
 /** What the upstream answers is never seen, and counts as an answer. One use is taken, however many asked. */
 async function handOverGranted(
   handling: Handling,
   deliberation: Deliberation,
-  { permit, granted }: Pick<Extract<Ruling, { kind: 'granted' }>, 'permit' | 'granted'>,
+  { permit, granted }: GrantedRuling,
 ): Promise<void> {
   if (deliberation.left()) {
     granted.done({ kind: 'not_sent' });
@@ -295,22 +298,15 @@ async function handOverGranted(
   for (const asked of deliberation.asked) asked.stopTimer?.();
   const verdict = await granted.beforeResponse({ status: 200, headers: [] });
   if (verdict.kind === 'again') throw new Error('a question cannot be sent again');
-  const handed = deliberation.waiting().map((asked) => {
-    const { record } = asked;
+  for (const { record } of deliberation.waiting()) {
     record.routeId = permit.route?.id;
     record.customerId = granted.customerId;
-    if (verdict.kind === 'stream') {
-      allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
-      return asked.isHandedOver();
-    }
+    if (verdict.kind === 'stream') continue;
     // What it would have passed by could not be taken.
     record.outcome = 'error';
     record.decision = 'refuse';
-    respondPlainly(handling, asked, verdict.response);
-    return Promise.resolve(false);
-  });
-  leaveOthers(handling, deliberation);
-  granted.done((await anyOf(handed)) ? HANDED_OVER : { kind: 'not_sent' });
+  }
+  granted.done(await answerAll(handling, deliberation, permit, verdict));
 }
 
 /** Performs the verdict on a request that costs something. Waits only for a payment. */
@@ -351,7 +347,7 @@ function admit(handling: Handling, deliberation: Deliberation, asked: AskedReque
     })
     .catch((error: unknown) => {
       if (name !== undefined) judging.delete(name);
-      for (const each of deliberation.waiting()) fail(handling, each, error);
+      failAll(handling, deliberation)(error);
     })
     .finally(admitted);
 }
@@ -370,9 +366,7 @@ function conclude(handling: Handling, deliberation: Deliberation, outcome: Outco
     case 'granted':
       return grant(handling, deliberation, outcome);
     case 'forward':
-      void handOver(handling, deliberation, outcome).catch((error: unknown) => {
-        for (const asked of deliberation.waiting()) fail(handling, asked, error);
-      });
+      void handOver(handling, deliberation, outcome).catch(failAll(handling, deliberation));
       return;
     default:
       outcome satisfies never;
@@ -385,28 +379,35 @@ async function handOver(
   { permit, paid }: Extract<Outcome, { kind: 'forward' }>,
 ): Promise<void> {
   const verdict = await paid.beforeResponse({ status: 200, headers: [] });
-  const waiting = deliberation.waiting();
-  if (verdict.kind === 'replace') {
-    for (const asked of waiting) respondPlainly(handling, asked, verdict.response);
-    leaveOthers(handling, deliberation);
-    paid.done({ kind: 'not_sent' });
-    return;
-  }
   const { id, price } = paid.grant;
-  const handed = waiting.map((asked) => {
-    const { record } = asked;
+  for (const { record } of verdict.kind === 'stream' ? deliberation.waiting() : []) {
     record.routeId = permit.route?.id;
     record.outcome = 'paid';
     record.chargeId = id;
     record.amount = price.amount;
     record.currency = price.currency;
+  }
+  paid.done(await answerAll(handling, deliberation, permit, verdict));
+}
+
+/** Answers everybody who waits, by what was said of the response. Resolves with the end: whole once one allow was. */
+async function answerAll(
+  handling: Handling,
+  deliberation: Deliberation,
+  permit: Permit,
+  verdict: ResponseVerdict,
+): Promise<End> {
+  const handed = deliberation.waiting().map((asked) => {
+    if (verdict.kind === 'replace') {
+      respondPlainly(handling, asked, verdict.response);
+      return Promise.resolve(false);
+    }
     allow(handling, asked, { target: deliberation.target, permit, receipt: verdict.headers });
     return asked.isHandedOver();
   });
   leaveOthers(handling, deliberation);
   // The first one decides at once: the others may take long.
-  const isWhole = await anyOf(handed);
-  paid.done(isWhole ? HANDED_OVER : { kind: 'not_sent' });
+  return (await anyOf(handed)) ? HANDED_OVER : { kind: 'not_sent' };
 }
 
 /** Resolves with true as soon as one of `all` does. */
@@ -507,15 +508,16 @@ function report(handling: Handling, asked: AskedRequest, question: Question | un
     });
 }
 
-/** Answers once the time for it is over, with what `late` says then. It runs from the arrival of the question. */
-function watchTime(handling: Handling, asked: AskedRequest, late: () => Problem | ResponseOutcome): void {
-  const { schedule, options, clock, paywall } = handling.deps;
+/** Answers once the time for it is over, with what `state` says then. It runs from the arrival of the question. */
+function watchTime(handling: Handling, asked: AskedRequest, state: () => Problem | ResponseOutcome): void {
+  const { schedule, options, clock } = handling.deps;
   const passedMs = clock.monotonic() - asked.record.startedAt;
   asked.stopTimer?.();
   asked.stopTimer = schedule(Math.max(0, options.answerWithinMs - ANSWER_MS - passedMs), () => {
     if (asked.isGone) return;
-    const said = late();
-    respondWith(handling, asked, 'code' in said ? paywall.refuse(said, asked.req.headers.origin) : said);
+    const said = state();
+    if ('code' in said) refuse(handling, asked, said);
+    else respondWith(handling, asked, said);
   });
 }
 
@@ -552,6 +554,12 @@ function fail(handling: Handling, asked: AskedRequest, error: unknown): void {
   handling.deps.log.error('a decision failed', { request_id: asked.record.requestId, error });
   if (asked.isAnswered) asked.req.socket.destroy();
   else refuse(handling, asked, problem('internal', 'Something went wrong here; the request may not pass.'));
+}
+
+function failAll(handling: Handling, deliberation: Deliberation): (error: unknown) => void {
+  return (error) => {
+    for (const asked of deliberation.waiting()) fail(handling, asked, error);
+  };
 }
 
 /** Scheme and authority that the client used, as the proxy says. */

@@ -22,12 +22,12 @@ const EVERY_MS = 30_000;
 export function OverviewView() {
   const { router, now, times } = useDesk();
   const range = readRange(router.query.value.get('range'));
-  const asked = useSignal({ times: 0, at: 0 });
-  const { times: askedTimes, at: askedAt } = asked.value;
+  const asked = useSignal({ attempt: 0, at: 0 });
+  const { attempt, at: askedAt } = asked.value;
   // The bounds move when somebody looks again, not with every drawing.
   const moment = useMoment(askedAt);
   const bounds = boundsOf(range, moment);
-  const asking = { every: EVERY_MS, asked: askedTimes };
+  const asking = { every: EVERY_MS, attempt };
   const overview = useResource<OverviewAnswer>(withQuery('/v1/billing/overview', bounds), asking);
   const series = useResource<SeriesAnswer>(withQuery('/v1/billing/series', { ...bounds, step: 'auto' }), asking);
   const attention = useResource<AttentionAnswer>('/v1/billing/attention', asking);
@@ -48,7 +48,7 @@ export function OverviewView() {
           type="button"
           class="button"
           onClick={() => {
-            asked.value = { times: askedTimes + 1, at: now() };
+            asked.value = { attempt: attempt + 1, at: now() };
           }}
         >
           <Icon name="refresh" size={16} />
@@ -68,14 +68,14 @@ export function OverviewView() {
             {(value) => <Traffic series={value} />}
           </Loaded>
           <div class="columns">
-            <TopRoutes bounds={bounds} asked={askedTimes} currency={overview.value?.revenue[0]?.currency ?? null} />
+            <TopRoutes bounds={bounds} attempt={attempt} currency={overview.value?.revenue[0]?.currency ?? null} />
             <div class="stack">
-              <LatestCharges key={askedTimes} />
+              <LatestCharges key={attempt} />
               {series.value !== null && <Latency series={series.value} overview={overview.value} />}
             </div>
           </div>
           {overview.value !== null && overview.value.sync.sidecars + overview.value.sync.stale > 0 && (
-            <Sidecars asked={askedTimes} uncounted={overview.value.sync.uncounted ?? 0} />
+            <Sidecars attempt={attempt} uncounted={overview.value.sync.uncounted ?? 0} />
           )}
         </div>
       )}

@@ -7,11 +7,11 @@ import type { SidecarsAnswer, SidecarView } from '../../wire/house.ts';
 type SidecarsProps = {
   /** Sidecars whose requests are in none of the numbers. */
   readonly uncounted: number;
-  readonly asked: number;
+  readonly attempt: number;
 };
 
-export function Sidecars({ uncounted, asked }: SidecarsProps) {
-  const sidecars = useResource<SidecarsAnswer>('/v1/sidecars', { every: 30_000, asked });
+export function Sidecars({ uncounted, attempt }: SidecarsProps) {
+  const sidecars = useResource<SidecarsAnswer>('/v1/sidecars', { every: 30_000, attempt });
   return (
     <section class="card">
       <header class="card-head">

@@ -9,14 +9,14 @@ import type { TopRoute, TopRoutesAnswer } from '../../wire/billing.ts';
 
 type TopRoutesProps = {
   readonly bounds: { readonly from: string; readonly to: string };
-  readonly asked: number;
+  readonly attempt: number;
   readonly currency: string | null;
 };
 
-export function TopRoutes({ bounds, asked, currency }: TopRoutesProps) {
+export function TopRoutes({ bounds, attempt, currency }: TopRoutesProps) {
   const by = currency === null ? { by: 'requests' } : { by: 'revenue', currency };
   const path = withQuery('/v1/billing/top-routes', { ...bounds, ...by, limit: 10 });
-  const top = useResource<TopRoutesAnswer>(path, { asked });
+  const top = useResource<TopRoutesAnswer>(path, { attempt });
   return (
     <section class="card">
       <header class="card-head">
