@@ -146,7 +146,8 @@ export function temporaryFolder(): {
 
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _options, VITEST: _vitest, NODE_ENV: _env, ...rest } = process.env;
-  return Object.fromEntries(Object.entries(rest).filter(([name]) => !name.startsWith('TOLLGATE_')));
+  // npm's would be told in advice: `npx tollgate` in place of `tollgate`.
+  return Object.fromEntries(Object.entries(rest).filter(([name]) => !/^(TOLLGATE|npm)_/.test(name)));
 }
 
 function readLine(text: string): LogLine {
