@@ -7,7 +7,7 @@ import { forgeryOf, type Forgery, type ForgedHeaderRules } from './forged-header
 /** Stands for the value of a header that stands twice. */
 export const DOUBLE = Symbol('a header that stands twice');
 
-type AskedValue = string | typeof DOUBLE | undefined;
+export type AskedValue = string | typeof DOUBLE | undefined;
 
 /** Values of the headers that carry the question; undefined: it is not there. */
 export type AskedValues = {
@@ -16,6 +16,7 @@ export type AskedValues = {
   url: AskedValue;
   host: AskedValue;
   requestId: AskedValue;
+  secret: AskedValue;
 };
 
 export type AskedHeaders = {
@@ -38,9 +39,10 @@ type JudgedName = {
   readonly forgery: Forgery;
 };
 
-/** Makes a reader of raw headers: flat name, value pairs. */
+/** Makes a reader of raw headers: flat name, value pairs. `secretHeader`: lower-cased name of the header with the secret. */
 export function createHeaderReader(
   { question, requestId }: DialectRules,
+  secretHeader: string,
   forgeries: ForgedHeaderRules,
 ): (raw: readonly string[]) => AskedHeaders {
   const meanings = new Map<string | undefined, keyof AskedValues>([
@@ -49,6 +51,7 @@ export function createHeaderReader(
     [question?.url, 'url'],
     [FORWARDED_HOST, 'host'],
     [requestId, 'requestId'],
+    [secretHeader, 'secret'],
   ]);
   const judge = (written: string): JudgedName => {
     const name = written.toLowerCase();
@@ -80,5 +83,12 @@ export function createHeaderReader(
 }
 
 function noValues(): AskedValues {
-  return { method: undefined, target: undefined, url: undefined, host: undefined, requestId: undefined };
+  return {
+    method: undefined,
+    target: undefined,
+    url: undefined,
+    host: undefined,
+    requestId: undefined,
+    secret: undefined,
+  };
 }

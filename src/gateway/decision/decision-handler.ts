@@ -37,7 +37,7 @@ import type { DecisionMetrics } from './decision-metrics.ts';
 import { Deliberation } from './deliberation.ts';
 import type { DialectRules } from './dialect-rules.ts';
 import type { TakeReport } from './failure-report.ts';
-import { createPeerCheck, type PeerRules } from './peer.ts';
+import { createPeerCheck, type PeerCheck, type PeerRules } from './peer.ts';
 import { readQuestion, type Question } from './question.ts';
 import { readBody } from './question-body.ts';
 
@@ -98,7 +98,7 @@ const HANDED_OVER: End = { kind: 'delivered', status: 200, upstreamMs: 0, kept: 
 /** Objects with which every question of a configuration is handled. */
 type Handling = {
   readonly deps: DecisionDeps;
-  readonly mayAsk: (req: IncomingMessage) => boolean;
+  readonly mayAsk: PeerCheck;
   readonly readTrace: TraceReader;
   readonly allow: (facts: AllowFacts) => OwnResponse;
   /** Reads the headers of a question, and of a report. */
@@ -116,7 +116,7 @@ export function createDecisionHandler(deps: DecisionDeps): DecisionHandler {
   const ours = [secretHeader, 'tollgate-request-id', PASS];
   const { ownPrefix } = options.rules;
   const readerBeside = (own: readonly string[]): Handling['readHeaders'] =>
-    createHeaderReader(options.rules, { ownPrefix, ours: new Set(own), allowed: options.allowHeaders });
+    createHeaderReader(options.rules, secretHeader, { ownPrefix, ours: new Set(own), allowed: options.allowHeaders });
   const handling: Handling = {
     deps,
     mayAsk: createPeerCheck(options.peers),
@@ -147,11 +147,13 @@ function journey(handling: Handling, asked: AskedRequest): void {
   const { options, metrics } = deps;
   const { req, record } = asked;
   const { rules } = options;
+  const isReport = rules.reports && (req.url ?? '').split('?', 1)[0] === REPORT_PATH;
+  const { values, forged, override } = (isReport ? handling.readReport : handling.readHeaders)(req.rawHeaders);
 
-  // 1 peer: nothing that the request says is read before.
-  if (!mayAsk(req)) return refuseUntrusted(handling, asked);
+  // 1 peer: nothing else that the request says counts before.
+  if (!mayAsk(req.socket.remoteAddress, values.secret)) return refuseUntrusted(handling, asked);
   asked.isBelieved = true;
-  const { headers, rawHeaders } = req;
+  const { headers } = req;
   const named = headers[rules.requestId];
   const given = handling.readTrace(named ?? headers['x-request-id'], headers.traceparent, headers.tracestate);
   // The proxy forwards by itself: it is told of no span of ours.
@@ -160,7 +162,6 @@ function journey(handling: Handling, asked: AskedRequest): void {
   record.traceId = trace.traceId;
 
   // 2 form. A report that cannot be read is answered as one.
-  const isReport = rules.reports && (req.url ?? '').split('?', 1)[0] === REPORT_PATH;
   const turnAway = (refusal: Problem): void =>
     isReport ? report(handling, asked, undefined) : refuse(handling, asked, refusal);
   if (deps.telemetry.inFlight() > options.maxInFlight) return turnAway(tooMany(options.maxInFlight));
@@ -170,7 +171,6 @@ function journey(handling: Handling, asked: AskedRequest): void {
   }
   const malformed = inspectInbound(req);
   if (malformed !== undefined) return turnAway(malformed);
-  const { values, forged, override } = (isReport ? handling.readReport : handling.readHeaders)(rawHeaders);
   if (forged !== undefined) return turnAway(headerRefused(handling, forged));
   const question = readQuestion(req, values, rules, options.pathPrefix);
   if ('code' in question) {

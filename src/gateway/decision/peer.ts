@@ -1,8 +1,7 @@
 // The peers that may ask: by their address, and by a secret if there is one. Nothing that a request says of somebody else is
 // believed before this was looked at.
 import { timingSafeEqual } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import { headerValues } from '../caller.ts';
+import type { AskedValue } from './asked-headers.ts';
 
 export type PeerRules = {
   readonly trusts: (address: string | undefined) => boolean;
@@ -11,15 +10,13 @@ export type PeerRules = {
   readonly secretHeader: string;
 };
 
-/** Makes the check whether the sender of a request may ask. */
-export function createPeerCheck({ trusts, secret, secretHeader }: PeerRules): (req: IncomingMessage) => boolean {
+/** Whether the sender of a request may ask: the address of its connection, and the secret that it sent. */
+export type PeerCheck = (address: string | undefined, given: AskedValue) => boolean;
+
+export function createPeerCheck({ trusts, secret }: Pick<PeerRules, 'trusts' | 'secret'>): PeerCheck {
   const isSecret = secret === undefined ? undefined : createSecretCheck(secret);
-  return (req) => {
-    if (!trusts(req.socket.remoteAddress)) return false;
-    if (isSecret === undefined) return true;
-    const given = headerValues(req.rawHeaders, secretHeader);
-    return given.length === 1 && isSecret(given[0] ?? '');
-  };
+  return (address, given) =>
+    trusts(address) && (isSecret === undefined || (typeof given === 'string' && isSecret(given)));
 }
 
 /** Room in which secrets are compared, at least; longer than any that people make. */

@@ -19,7 +19,7 @@ const NAMES = [
 describe.each(DIALECTS)('the reader for %s', (dialect) => {
   const rules = rulesOf(dialect);
   const forgeries = { ...settings, ownPrefix: rules.ownPrefix };
-  const read = createHeaderReader(rules, forgeries);
+  const read = createHeaderReader(rules, 'tollgate-secret', forgeries);
 
   test('attack: a forged header is found in each spelling, whether it was judged beforehand or not', () => {
     for (const name of NAMES) {
@@ -60,6 +60,7 @@ describe.each(DIALECTS)('the reader for %s', (dialect) => {
     const { question } = rules;
     const meant = [
       ['requestId', rules.requestId],
+      ['secret', 'tollgate-secret'],
       ['host', 'x-forwarded-host'],
       ...(question === undefined ? [] : [['method', question.method] as const, ['target', question.target] as const]),
     ] as const;
@@ -73,6 +74,7 @@ describe.each(DIALECTS)('the reader for %s', (dialect) => {
     }
     expect(read(['Host', 'a.example']).values).toEqual({
       ...{ method: undefined, target: undefined, url: undefined, host: undefined, requestId: undefined },
+      secret: undefined,
     });
   });
 });
