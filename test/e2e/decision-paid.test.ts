@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ask, questionOf, SECRET, send, type AskedQuestion, type Decided, type Dialect } from '../support/asker.ts';
 import { USDC } from '../support/chain/chain.ts';
 import { startPaidTollgate, until, type ChargeSeen, type PaidTollgate } from '../support/paid-tollgate.ts';
-import { openRaw } from '../support/raw-client.ts';
+import { headerOf, openRaw } from '../support/raw-client.ts';
 import type { TollgateProcess } from '../support/process.ts';
 
 let paid: PaidTollgate;
@@ -264,5 +264,43 @@ describe('reports of a failed upstream', () => {
       questionOf('nginx', { target, headers: { 'tollgate-charge-id': chargeId } }),
     );
     expect(plain.status).toBe(403);
+  });
+});
+
+describe('the end of a process', () => {
+  test('behaviour: after SIGTERM questions in flight are answered, idle proxies are let go, and nothing is charged twice', async () => {
+    const tollgate = paid.tollgate();
+    const target = thing();
+    const credential = await payFor(target);
+    const earned = await paid.earned();
+    const held = Promise.withResolvers<void>();
+    const settling = paid.facilitator.next('settle');
+    paid.facilitator.fault('settle', { kind: 'wait', until: held.promise });
+    const [asking, joining, idle] = await Promise.all([1, 2, 3].map(() => openRaw(portOf('nginx'))));
+    const question = questionOf('nginx', { target, requestId: 'last', headers: { 'payment-signature': credential } });
+    idle?.send(questionOf('nginx', { target: '/free' }));
+    expect((await idle?.answer())?.status).toBe(200);
+    asking?.send(question);
+    await settling;
+    joining?.send(question);
+    await until('the second question is in flight', async () => {
+      const text = await (await fetch(`${tollgate.url('admin')}/metrics`)).text();
+      return /^tollgate_decision_repeats_total\{kind="joined"\} [1-9]/m.test(text) ? true : undefined;
+    });
+    tollgate.signal('SIGTERM');
+    await tollgate.line(({ msg }) => msg === 'draining');
+    await idle?.closed;
+    held.resolve();
+    for (const client of [asking, joining]) {
+      const answer = await client?.answer();
+      expect([answer?.status, answer && headerOf(answer, 'tollgate-decision')]).toEqual([200, 'allow']);
+      expect(answer && headerOf(answer, 'connection')).toBe('close');
+    }
+    expect(await tollgate.exited).toBe(0);
+    await paid.restart();
+    expect((await chargeAt(target))?.status).toBe('delivered');
+    expect((await asks('nginx', { target, requestId: 'last' }, credential)).allows).toBe(true);
+    expect((await asks('nginx', { target, requestId: 'next' }, credential)).status).toBe(409);
+    expect((await paid.earned()) - earned).toBe(100_000n);
   });
 });
