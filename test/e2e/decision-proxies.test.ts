@@ -2,6 +2,7 @@
 // and no spelling of a target, a header or a method gets anything for nothing.
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { connect, type OutgoingHttpHeaders } from 'node:http2';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -151,6 +152,34 @@ const HOSTILE = [
     '/paıd/x',
   ],
 ];
+
+/** Whether some router takes it for what is paid for. */
+function isDear({ url }: { readonly url: string }): boolean {
+  return readings(url).some((each) => /^\/+paid(\/|$)/i.test(each));
+}
+
+/** Asks on an HTTP/2 connection of its own; undefined: it, or its stream, was ended without an answer. */
+function askOverHttp2(
+  port: number,
+  headers: OutgoingHttpHeaders,
+): Promise<{ readonly status: number; readonly body: string } | undefined> {
+  return new Promise((resolve) => {
+    const client = connect(`http://127.0.0.1:${port}`);
+    client.on('error', () => resolve(undefined));
+    const stream = client.request(headers);
+    let status = 0;
+    let body = '';
+    stream.setEncoding('utf8');
+    stream.on('response', (head) => (status = Number(head[':status'])));
+    stream.on('data', (text: string) => (body += text));
+    stream.on('error', () => resolve(undefined));
+    stream.on('close', () => {
+      resolve(status === 0 ? undefined : { status, body });
+      client.close();
+    });
+    stream.end();
+  });
+}
 
 /** The headers of ours in an answer of the decision listener. */
 function ours(head: string): ReadonlyMap<string, string> {
@@ -339,9 +368,39 @@ describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
       }
     const unpaid = paid.upstream.seen.slice(before);
     expect(unpaid.length).toBeGreaterThan(0);
-    const executed = unpaid.filter(({ url }) => readings(url).some((each) => /^\/+paid(\/|$)/i.test(each)));
-    expect(executed.map(({ method, url }) => `${method} ${url}`)).toEqual([]);
+    expect(unpaid.filter(isDear).map(({ method, url }) => `${method} ${url}`)).toEqual([]);
   });
+
+  test.runIf(program.overHttp2 !== undefined)(
+    'attack: over HTTP/2 no spelling of a target or of a host reaches what is paid for without a payment, and a payer does',
+    async () => {
+      const { overHttp2: edit = String } = program;
+      const spoken = await startShippedProxy(program, `${files.write(`h2-${program.name.replace(' ', '-')}`, '')}.d`, {
+        ...{ upstream: paid.upstream.port, decision: tap.port, secret: SECRET, edit },
+      });
+      try {
+        const before = paid.upstream.seen.length;
+        const hosts = [{ ':authority': 'a' }, { host: 'a' }, { ':authority': 'a', host: 'b' }];
+        for (const target of [...HOSTILE, '/free /paid/x', '/free\t/paid/x', ''])
+          for (const method of ['GET', 'POST'])
+            for (const host of hosts)
+              await askOverHttp2(spoken.port, { ':method': method, ':path': target, ':scheme': 'http', ...host });
+        const unpaid = paid.upstream.seen.slice(before);
+        expect(unpaid.length).toBeGreaterThan(0);
+        expect(unpaid.filter(isDear).map(({ method, url }) => `${method} ${url}`)).toEqual([]);
+
+        const target = `/paid/h2-${program.name.replace(' ', '-')}`;
+        const head = { ':method': 'GET', ':path': target, ':scheme': 'http', ':authority': 'a' };
+        expect(await askOverHttp2(spoken.port, head)).toMatchObject({ status: 402 });
+        const signed = { ...head, 'payment-signature': await paid.sign(await paid.quote(target)) };
+        expect(await askOverHttp2(spoken.port, signed)).toEqual({ status: 200, body: `GET ${target}` });
+        expect(await askOverHttp2(spoken.port, signed)).toMatchObject({ status: 409 });
+      } finally {
+        await spoken.close();
+      }
+    },
+    60_000,
+  );
 
   test('attack: headers in our name and credentials of payers are refused, or never reach the API', async () => {
     const names = [

@@ -20,7 +20,11 @@ export type ProxyProgram = {
   readonly needs?: readonly string[];
   /** Whether it refuses to serve as root. */
   readonly isUnprivileged?: true;
+  /** Makes its configuration listen for HTTP/2 without TLS; undefined: it cannot. */
+  readonly overHttp2?: (text: string) => string;
 };
+
+const nginxOverHttp2 = (text: string): string => text.replace(/(listen 127\.0\.0\.1:\d+);/, '$1 http2;');
 
 const TOLLGATE_NGINX = ['http', 'server', 'forward'].map((name) => `tollgate-nginx/${name}.conf`);
 const TOLLGATE_CADDY = ['ask', 'failed'].map((name) => `tollgate-caddy/${name}.caddy`);
@@ -48,18 +52,22 @@ export const PROGRAMS: readonly ProxyProgram[] = [
   {
     ...{ name: 'nginx auth_request', dialect: 'nginx', program: 'nginx', files: ['nginx.conf', ...TOLLGATE_NGINX] },
     args: (folder, file) => ['-p', folder, '-c', file, '-g', NGINX],
+    overHttp2: nginxOverHttp2,
   },
   {
     ...{ name: 'nginx X-Accel', dialect: 'nginx_accel', program: 'nginx', files: ['nginx-accel.conf'] },
     args: (folder, file) => ['-p', folder, '-c', file, '-g', NGINX],
+    overHttp2: nginxOverHttp2,
   },
   {
     ...{ name: 'Caddy', dialect: 'caddy', program: 'caddy', files: ['Caddyfile', ...TOLLGATE_CADDY] },
     args: (_, file) => ['run', '--config', file, '--adapter', 'caddyfile'],
+    overHttp2: (text) => text.replace(/^\{$/m, '{\n\tservers {\n\t\tprotocols h1 h2 h2c\n\t}'),
   },
   {
     ...{ name: 'HAProxy', dialect: 'haproxy', program: 'haproxy', files: ['haproxy.cfg', 'haproxy.lua'] },
     args: (_, file) => ['-f', file, '-db'],
+    overHttp2: (text) => text.replace(/(bind 127\.0\.0\.1:\d+)$/m, '$1 proto h2'),
   },
   {
     ...{ name: 'Apache', dialect: 'haproxy', program: 'apache2', files: ['apache.conf', 'apache.lua'] },
@@ -88,7 +96,7 @@ type Places = {
   readonly upstream: number;
   readonly decision: number;
   readonly secret: string;
-  /** Puts a fault into the files, for a test that has to notice it. */
+  /** Changes the files: what a test has to notice, or how clients reach the proxy. */
   readonly edit?: (text: string) => string;
 };
 
