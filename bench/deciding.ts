@@ -16,11 +16,18 @@ import { ALLOW, startConstant } from './peers/peers.ts';
 import type { Server } from './process.ts';
 import type { Section } from './report.ts';
 import { freePaths, paidPaths, ROUTE_AMOUNT } from './routes.ts';
-import { mainCount, measureSection, startCheckouts, together, withPool, type Contender, type Stage } from './stage.ts';
+import {
+  mainCount,
+  measureSection,
+  PROCESSES,
+  startProcesses,
+  together,
+  withPool,
+  type Contender,
+  type Stage,
+} from './stage.ts';
 import { UPSTREAM_BODY } from './upstream-answers.ts';
 
-/** Of every row of Tollgate: two of the same differ by a few percent as long as they live. */
-const PROCESSES = 2;
 const DEMAND_START = '{"error":"Payment Required","charge_id":"chg_';
 
 export function measureDecisions(stage: Stage): Promise<Section> {
@@ -55,32 +62,31 @@ export function measureDecisions(stage: Stage): Promise<Section> {
     const costly = paidPaths(main, WORKING_SET);
     const [dear = '/'] = costly;
     const demand = { paths: costly, status: 402, start: DEMAND_START, bytes: 100, reaches: 'none' } as const;
-    for (let started = 0; started < PROCESSES; started++)
-      for (const { suffix, server } of await startCheckouts(stage, pool, {
-        label: allowName(main),
-        routes: main,
-        decision: true,
-      })) {
-        const [proxy, decision] = [server.port('proxy'), server.port('decision')];
-        contenders.push(
-          contender(tollgateName(main) + suffix, server, proxy, () => checkFree(proxy, witness, 'GET', path), free),
-          contender(allowName(main) + suffix, server, decision, () => checkAllow(decision, witness, path), question),
-          contender(
-            besideQuestionsName(main) + suffix,
-            server,
-            proxy,
-            async () => checkInterfaceBody(await checkDemand(proxy, witness, dear), ROUTE_AMOUNT),
-            demand,
-          ),
-          contender(
-            askedDemandName(main) + suffix,
-            server,
-            decision,
-            () => checkAskedDemand(decision, dear, ROUTE_AMOUNT),
-            { ...demand, asked: 'question' },
-          ),
-        );
-      }
+    for (const { suffix, server } of await startProcesses(stage, pool, {
+      label: allowName(main),
+      routes: main,
+      decision: true,
+    })) {
+      const [proxy, decision] = [server.port('proxy'), server.port('decision')];
+      contenders.push(
+        contender(tollgateName(main) + suffix, server, proxy, () => checkFree(proxy, witness, 'GET', path), free),
+        contender(allowName(main) + suffix, server, decision, () => checkAllow(decision, witness, path), question),
+        contender(
+          besideQuestionsName(main) + suffix,
+          server,
+          proxy,
+          async () => checkInterfaceBody(await checkDemand(proxy, witness, dear), ROUTE_AMOUNT),
+          demand,
+        ),
+        contender(
+          askedDemandName(main) + suffix,
+          server,
+          decision,
+          () => checkAskedDemand(decision, dear, ROUTE_AMOUNT),
+          { ...demand, asked: 'question' },
+        ),
+      );
+    }
     return measureSection(
       stage,
       together(contenders),

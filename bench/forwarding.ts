@@ -13,6 +13,7 @@ import {
   freshName,
   mainCount,
   measureSection,
+  PROCESSES,
   startTollgates,
   together,
   withPool,
@@ -43,8 +44,6 @@ export function measurePost(stage: Stage): Promise<Section> {
   });
 }
 
-/** Of every row of Tollgate: two of the same differ by a few percent as long as they live, which is what its rows are about. */
-const PROCESSES = 2;
 const OF_TOLLGATE = `A round of Tollgate's is the mean of ${PROCESSES} processes.`;
 const CEILING = `"${CONSTANT}" answers the same bytes by itself and asks no upstream: what node:http takes at the front, whatever stands behind it.`;
 

@@ -6,11 +6,18 @@ import { besidePassesName, passName, verifiedPassName } from './names.ts';
 import { PASS_AMOUNT, PASS_PLAN, PASS_SECRET } from './pass-tokens.ts';
 import { lineOf } from './question.ts';
 import type { Section } from './report.ts';
-import { mainCount, measureSection, startCheckouts, together, withPool, type Contender, type Stage } from './stage.ts';
+import {
+  mainCount,
+  measureSection,
+  PROCESSES,
+  startProcesses,
+  together,
+  withPool,
+  type Contender,
+  type Stage,
+} from './stage.ts';
 import { UPSTREAM_BODY } from './upstream-answers.ts';
 
-/** Processes of every row: two of the same differ by a few percent as long as they live. */
-const PROCESSES = 2;
 /** Tokens that a process knows by their text are 10,000; the oldest one is the first to be forgotten. */
 const MORE_THAN_ARE_KEPT = 12_000;
 
@@ -26,35 +33,33 @@ export function measurePasses(stage: Stage): Promise<Section> {
     const { witness } = stage;
     const main = mainCount(stage.plan);
     const contenders: Contender[] = [];
-    for (let started = 0; started < PROCESSES; started++)
-      for (const { suffix, server } of await startCheckouts(stage, pool, {
-        label: passName(main),
-        routes: main,
-        more: PASS_CONFIGURATION,
-      })) {
-        const port = server.port('proxy');
-        const pathsBelow = (path: string): string[] =>
-          Array.from({ length: WORKING_SET }, (_, n) => `${path}/item-${n}`);
-        const measure = (path: string, asked: Load['asked']) => (seconds: number) =>
-          shoot(stage, server, port, seconds, {
-            ...{ method: 'GET', paths: pathsBelow(path), asked, status: 200, reaches: 'every' },
-            ...{ start: UPSTREAM_BODY, bytes: UPSTREAM_BODY.length },
-          });
-        const withPass = (name: string, passes: number): Contender => ({
-          name: name + suffix,
-          check: () => checkPass(port, '/bench-pass/item-7'),
-          measure: measure('/bench-pass', { passes }),
+    for (const { suffix, server } of await startProcesses(stage, pool, {
+      label: passName(main),
+      routes: main,
+      more: PASS_CONFIGURATION,
+    })) {
+      const port = server.port('proxy');
+      const pathsBelow = (path: string): string[] => Array.from({ length: WORKING_SET }, (_, n) => `${path}/item-${n}`);
+      const measure = (path: string, asked: Load['asked']) => (seconds: number) =>
+        shoot(stage, server, port, seconds, {
+          ...{ method: 'GET', paths: pathsBelow(path), asked, status: 200, reaches: 'every' },
+          ...{ start: UPSTREAM_BODY, bytes: UPSTREAM_BODY.length },
         });
-        contenders.push(
-          {
-            name: besidePassesName(main) + suffix,
-            check: () => checkFree(port, witness, 'GET', '/bench-free/item-7'),
-            measure: measure('/bench-free', 'request'),
-          },
-          withPass(passName(main), WORKING_SET),
-          withPass(verifiedPassName(main), MORE_THAN_ARE_KEPT),
-        );
-      }
+      const withPass = (name: string, passes: number): Contender => ({
+        name: name + suffix,
+        check: () => checkPass(port, '/bench-pass/item-7'),
+        measure: measure('/bench-pass', { passes }),
+      });
+      contenders.push(
+        {
+          name: besidePassesName(main) + suffix,
+          check: () => checkFree(port, witness, 'GET', '/bench-free/item-7'),
+          measure: measure('/bench-free', 'request'),
+        },
+        withPass(passName(main), WORKING_SET),
+        withPass(verifiedPassName(main), MORE_THAN_ARE_KEPT),
+      );
+    }
     return measureSection(
       stage,
       together(contenders),

@@ -4,10 +4,17 @@ import { checkDemand, checkInterfaceBody } from './check.ts';
 import { COLUMNS, LOADED_BY, shoot, WORKING_SET } from './load.ts';
 import { pricedName, unpricedName } from './names.ts';
 import type { Section } from './report.ts';
-import { mainCount, measureSection, startCheckouts, together, withPool, type Contender, type Stage } from './stage.ts';
+import {
+  mainCount,
+  measureSection,
+  PROCESSES,
+  startProcesses,
+  together,
+  withPool,
+  type Contender,
+  type Stage,
+} from './stage.ts';
 
-/** Processes of every row: two of the same differ by a few percent as long as they live. */
-const PROCESSES = 2;
 const DEMAND_START = '{"error":"Payment Required","charge_id":"chg_';
 /** Prices that are asked for in turn. */
 const PRICES = 100;
@@ -32,29 +39,28 @@ export function measurePrices(stage: Stage): Promise<Section> {
     const { witness } = stage;
     const main = mainCount(stage.plan);
     const contenders: Contender[] = [];
-    for (let started = 0; started < PROCESSES; started++)
-      for (const { suffix, server } of await startCheckouts(stage, pool, {
-        label: pricedName(main),
-        routes: main,
-        more: PRICED_CONFIGURATION,
-      })) {
-        const port = server.port('proxy');
-        const contender = (name: string, path: string, amount: string): Contender => {
-          const paths = Array.from({ length: WORKING_SET }, (_, n) => `${path}/item-${n}?size=large&n=${n % PRICES}`);
-          return {
-            name: name + suffix,
-            check: async () => checkInterfaceBody(await checkDemand(port, witness, paths[7] ?? '/'), amount),
-            measure: (seconds) =>
-              shoot(stage, server, port, seconds, {
-                ...{ method: 'GET', paths, status: 402, start: DEMAND_START, bytes: 100, reaches: 'none' },
-              }),
-          };
+    for (const { suffix, server } of await startProcesses(stage, pool, {
+      label: pricedName(main),
+      routes: main,
+      more: PRICED_CONFIGURATION,
+    })) {
+      const port = server.port('proxy');
+      const contender = (name: string, path: string, amount: string): Contender => {
+        const paths = Array.from({ length: WORKING_SET }, (_, n) => `${path}/item-${n}?size=large&n=${n % PRICES}`);
+        return {
+          name: name + suffix,
+          check: async () => checkInterfaceBody(await checkDemand(port, witness, paths[7] ?? '/'), amount),
+          measure: (seconds) =>
+            shoot(stage, server, port, seconds, {
+              ...{ method: 'GET', paths, status: 402, start: DEMAND_START, bytes: 100, reaches: 'none' },
+            }),
         };
-        contenders.push(
-          contender(unpricedName(main), '/bench-unpriced', '0.05'),
-          contender(pricedName(main), '/bench-priced', '0.107'),
-        );
-      }
+      };
+      contenders.push(
+        contender(unpricedName(main), '/bench-unpriced', '0.05'),
+        contender(pricedName(main), '/bench-priced', '0.107'),
+      );
+    }
     return measureSection(
       stage,
       together(contenders),

@@ -130,6 +130,18 @@ export async function startCheckouts(
   return all;
 }
 
+/** Number of processes of a row of Tollgate: two of the same differ by a few percent as long as they live. */
+export const PROCESSES = 2;
+
+/** Starts every checkout in `PROCESSES` processes. */
+export async function startProcesses(
+  ...args: Parameters<typeof startCheckouts>
+): Promise<Awaited<ReturnType<typeof startCheckouts>>> {
+  const all: Awaited<ReturnType<typeof startCheckouts>>[] = [];
+  for (let started = 0; started < PROCESSES; started++) all.push(await startCheckouts(...args));
+  return all.flat();
+}
+
 /** The same with paths that nobody asked for before. The suffix of another checkout stays at the end. */
 export function freshName(name: string): string {
   return name.replace(/ routes/, ' routes, every path new');
