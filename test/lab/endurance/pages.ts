@@ -1,5 +1,6 @@
 // A crawler that calls itself a browser: every route of a small process is shown as the page for people, with descriptions
 // in letters that double a string. The process lives on, and holds hardly more than after the same routes as JSON.
+import path from 'node:path';
 import { ask } from '../../../bench/check.ts';
 import { NODE, readMemoryMb, SERVER_CORE, startServer, type Server } from '../../../bench/process.ts';
 import { runLoad } from '../../../bench/stage.ts';
@@ -13,13 +14,15 @@ import { ROOT, type Stage } from './stage.ts';
 const OLD_SPACE_MB = 140;
 const PAY_TO = `0x${'1'.repeat(40)}`;
 /** How often every route is asked for: the least of what is held behind each is what stays. */
-const ROUNDS = 4;
+const ROUNDS = 2;
+const COLLECTOR = path.join(import.meta.dirname, 'collector.ts');
 
 export async function crawlPages(stage: Stage, plan: Plan, notes: Notes): Promise<void> {
   const { routes, heldMb } = plan.pages;
   const folder = temporaryFolder();
   const file = folder.write('tollgate.yaml', configuration(stage, routes));
-  const args = [`--max-old-space-size=${OLD_SPACE_MB}`, `${ROOT}/src/main.ts`, 'serve', '-c', file];
+  const flags = [`--max-old-space-size=${OLD_SPACE_MB}`, '--import', COLLECTOR];
+  const args = [...flags, `${ROOT}/src/main.ts`, 'serve', '-c', file];
   const server = await startServer({ name: 'small Tollgate', file: NODE, args, core: SERVER_CORE }, ['proxy', 'admin']);
   try {
     const { pid } = server;
@@ -54,12 +57,18 @@ export async function crawlPages(stage: Stage, plan: Plan, notes: Notes): Promis
   }
 }
 
-/** Heap in use and memory outside of it, MiB. */
+/** Heap in use and memory outside of it, MiB, once its garbage was collected. */
 async function heldBy(server: Server): Promise<number> {
-  const { body } = await ask(server.port('admin'), { method: 'GET', path: '/metrics' });
-  const text = body.toString();
+  const collections = /^nodejs_gc_duration_seconds_count\{kind="major"\} (\d+)/m;
+  const scrape = async (): Promise<string> =>
+    (await ask(server.port('admin'), { method: 'GET', path: '/metrics' })).body.toString();
+  const numberIn = (text: string, pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
+  const before = numberIn(await scrape(), collections);
+  process.kill(server.pid, 'SIGUSR2');
+  let text = await scrape();
+  while (numberIn(text, collections) <= before) text = await scrape();
   const [heap, external] = ['heap_size_used', 'external_memory'].map((name) =>
-    Number(new RegExp(`^nodejs_${name}_bytes (\\d+)`, 'm').exec(text)?.[1]),
+    numberIn(text, new RegExp(`^nodejs_${name}_bytes (\\d+)`, 'm')),
   );
   return ((heap ?? NaN) + (external ?? NaN)) / 1024 ** 2;
 }
