@@ -550,6 +550,8 @@ export interface Schemas {
         sha256: string;
         method: string;
         target_sha256: string;
+        for_ms?: number;
+        asks?: number;
       } | null;
       of: {
         plan_id: string;

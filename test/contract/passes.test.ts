@@ -1,7 +1,7 @@
 // The contract of passes over every store that keeps them, and over HTTP as sidecars and workers use it: opened with the charge
 // that paid for them, drawn on exactly whatever asks at the same time, and a change that is sent again is the same change.
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createLedger, type ChargeStore, type Ledger } from '../../src/domain/payment/ledger.ts';
 import type { ClaimResult } from '../../src/domain/payment/claim-policy.ts';
 import {
@@ -244,6 +244,23 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       // Another pass has keys of its own.
       expect(await change(reserve(await buy(uses(3)), { key }))).toMatchObject({ kind: 'reserved' });
       expect(await numbers(pass)).toEqual([2n, 8n, 0n, 0n]);
+    });
+
+    test(`behaviour: ${name} draws anew for a key once its time is over, and asks for it as often as it says`, async () => {
+      const pass = await buy(uses(10));
+      const often = { ...keyOf(`o${made}`), forMs: 3_600_000, asks: 6 };
+      const first = reserve(pass, { key: often });
+      await change(first);
+      await change(take(first));
+      for (let ask = 2; ask <= 6; ask++)
+        expect(await change(reserve(pass, { key: often }))).toMatchObject({ kind: 'repeated', useId: first.useId });
+      expect(await change(reserve(pass, { key: often }))).toEqual({ kind: 'conflict' });
+      const short = { ...keyOf(`s${made}`), forMs: 1 };
+      const brief = reserve(pass, { key: short });
+      expect(await change(brief)).toMatchObject({ kind: 'reserved', useId: brief.useId });
+      expect(await change(take(brief))).toMatchObject({ kind: 'taken', left: 7n });
+      await vi.waitUntil(() => change(reserve(pass, { key: short })).then(({ kind }) => kind === 'reserved'));
+      expect((await numbers(pass))[0]).toBe(3n);
     });
 
     test(`behaviour: ${name} draws for a key whose first use was given back when it is sent again, under the same id`, async () => {

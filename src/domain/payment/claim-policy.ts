@@ -39,7 +39,7 @@ export const REDEEM_MS = 24 * 3_600_000;
 /** The same for an allow that no proxy was handed. */
 export const ALLOW_AGAIN_MS = 600_000;
 /** Times that one allow is given again to the same request. */
-const REPEATS = 8;
+export const REPEATS = 8;
 /** Times that a request is allowed again after its proxy reported that the upstream failed. */
 const ALLOWS_AFTER_REPORT = 3;
 /** Time after an allow in which its proxy may report that the upstream failed. */

@@ -48,6 +48,14 @@ export type PassBook = {
 /** An `Idempotency-Key`: requests with the same one draw once. Both digests are SHA-256 in lower-case hex. */
 export type DrawKey = { readonly sha256: string; readonly method: string; readonly targetSha256: string };
 
+/** The key of a request, and what it stands for. */
+export type AskedKey = DrawKey & {
+  /** Time for which it stands for its first request, at most DRAW_KEY_MS, which it is if left out. */
+  readonly forMs?: number | undefined;
+  /** Times that the upstream is asked for it, the first one included; ASKS_OF_A_KEY if left out. */
+  readonly asks?: number | undefined;
+};
+
 /** A draw on a pass, from its reservation on. */
 export type PassDraw = {
   /** The id of the use, which the upstream is told. */
@@ -62,7 +70,7 @@ export type PassDraw = {
   readonly key: DrawKey | null;
   /** Number of times that the upstream was asked for it. */
   readonly asks: number;
-  /** Time of its first reservation. */
+  /** Time from which its key counts DRAW_KEY_MS: its first reservation, or earlier if the key stands for less. */
   readonly at: number;
   /** Time until which a store keeps it; null while it is reserved. */
   readonly keptUntil: number | null;
@@ -86,7 +94,7 @@ export type DrawChange = { readonly passId: string; readonly useId: string; read
       readonly kind: 'reserve';
       readonly amount: bigint;
       readonly leaseMs: number;
-      readonly key: DrawKey | null;
+      readonly key: AskedKey | null;
       /** What is asked for: of another plan, route, kind or currency the pass is no good. */
       readonly of: Pick<BookTerms, 'planId' | 'routeId' | 'kind' | 'currency'>;
     }
@@ -216,7 +224,7 @@ function reserve(rows: DrawRows, given: PassBook, change: Of<'reserve'>, now: nu
     return open(rows, book, change, now, undefined);
   }
   const isSame = draw.key.method === key.method && draw.key.targetSha256 === key.targetSha256;
-  if (!isSame || draw.asks >= ASKS_OF_A_KEY) return { kind: 'conflict' };
+  if (!isSame || draw.asks >= (key.asks ?? ASKS_OF_A_KEY)) return { kind: 'conflict' };
   if (isBack(draw)) return open(rows, book, change, now, draw);
   // From here on its answer may be had again and again: no request of the key gives it back.
   rows.putDraw({ ...draw, state: 'taken', owner: change.owner, asks: draw.asks + 1 });
@@ -256,7 +264,8 @@ function open(
   if (left < amount) return { kind: left + book.reserved < amount ? 'used_up' : 'in_use' };
   const id = again?.id ?? change.useId;
   const next = { ...book, reserved: book.reserved + amount };
-  const [asks, at] = [(again?.asks ?? 0) + 1, again?.at ?? now];
+  const asks = (again?.asks ?? 0) + 1;
+  const at = again?.at ?? now - DRAW_KEY_MS + (key?.forMs ?? DRAW_KEY_MS);
   rows.putBook(next);
   rows.putDraw({
     ...{ id, passId: book.id, amount, owner, key, asks, at },

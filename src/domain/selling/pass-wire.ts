@@ -5,6 +5,7 @@ import { railTexts, sha256, text } from '../payment/charge-shapes.ts';
 import { leaseMs, owner } from '../payment/ledger-wire.ts';
 import {
   DRAW_ENDS,
+  DRAW_KEY_MS,
   DRAW_REFUSALS,
   GIVE_BACK_REASONS,
   type BookTerms,
@@ -20,6 +21,8 @@ export const useId = z.string().regex(USE_ID, 'the id of a use');
 const units = z.string().regex(/^(0|[1-9]\d{0,77})$/, 'an unsigned integer, in decimal');
 const time = z.int().min(0);
 const count = z.int().min(0);
+/** Times that the upstream may be asked for one key, whatever it stands for. */
+const MOST_ASKS = 100;
 
 const named = { use_id: useId, owner };
 const changeWire = z.union([
@@ -28,7 +31,12 @@ const changeWire = z.union([
     ...named,
     amount: units,
     lease_ms: leaseMs,
-    key: z.object({ sha256, method: text(32), target_sha256: sha256 }).nullable(),
+    key: z
+      .object({
+        ...{ sha256, method: text(32), target_sha256: sha256 },
+        ...{ for_ms: z.int().min(1).max(DRAW_KEY_MS).optional(), asks: z.int().min(1).max(MOST_ASKS).optional() },
+      })
+      .nullable(),
     of: z.object({ plan_id: text(64), route_id: text(64), kind: z.enum(PASS_KINDS), currency: text(10) }),
   }),
   z.object({ kind: z.literal('take'), ...named, amount: units.nullable() }),
@@ -70,7 +78,10 @@ export function drawToWire(change: DrawChange): ChangeWire {
       const { kind, amount, leaseMs: lease, key, of } = change;
       return {
         ...{ kind, ...names, amount: amount.toString(), lease_ms: lease },
-        key: key && { sha256: key.sha256, method: key.method, target_sha256: key.targetSha256 },
+        key: key && {
+          ...{ sha256: key.sha256, method: key.method, target_sha256: key.targetSha256 },
+          ...{ for_ms: key.forMs, asks: key.asks },
+        },
         of: { plan_id: of.planId, route_id: of.routeId, kind: of.kind, currency: of.currency },
       };
     }
@@ -90,7 +101,10 @@ export function drawFromWire(ofPass: string, wire: ChangeWire): DrawChange {
       const { kind, amount, lease_ms: lease, key, of } = wire;
       return {
         ...{ kind, ...names, amount: BigInt(amount), leaseMs: lease },
-        key: key && { sha256: key.sha256, method: key.method, targetSha256: key.target_sha256 },
+        key: key && {
+          ...{ sha256: key.sha256, method: key.method, targetSha256: key.target_sha256 },
+          ...{ forMs: key.for_ms, asks: key.asks },
+        },
         of: { planId: of.plan_id, routeId: of.route_id, kind: of.kind, currency: of.currency },
       };
     }

@@ -20,7 +20,7 @@ import type { Clock } from '../../host/clock.ts';
 import type { Log } from '../../host/log.ts';
 import type { ResponseOutcome, RequestFacts, OwnResponses } from '../outcome.ts';
 import type { SalesPlan } from '../../domain/selling/plan.ts';
-import { readKey } from '../selling/passes/idempotency-key.ts';
+import { readDrawKey } from '../selling/passes/idempotency-key.ts';
 import type { Passes } from '../selling/passes/passes.ts';
 import type { PresentedPayment, Rail, Refusal, Verification } from '../rails/rail.ts';
 import type { OwnAuthorities } from './charged-responses.ts';
@@ -452,8 +452,8 @@ function makeClaim(
   };
 }
 
-/** The Idempotency-Key of a request that buys a pass: as any other use, it is one with those that follow under it. */
+/** The key of a request that buys a pass: as any other use, it is one with those that follow under it. */
 function keyOf(facts: RequestFacts): { readonly keySha256?: string } {
-  const key = readKey(facts.req?.rawHeaders ?? [], facts);
+  const key = readDrawKey(facts.req?.rawHeaders ?? [], facts);
   return key === null || 'code' in key ? {} : { keySha256: key.sha256 };
 }

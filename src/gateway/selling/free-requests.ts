@@ -5,6 +5,7 @@ import { freeScope, type FreeRequests } from '../../domain/selling/plan.ts';
 import { windowAt } from '../../domain/selling/window.ts';
 import { givingBack } from './giving-back.ts';
 import { grantAccess } from './grant.ts';
+import { nameOfQuestion } from './repeated-question.ts';
 import type { CountedRequest, RequestCounter } from './request-counter.ts';
 import type { SaleMetrics } from './sale-metrics.ts';
 import {
@@ -43,7 +44,7 @@ async function takeOne(
 ): Promise<Ruling | NotPassed> {
   const { sale, request } = asked;
   const window = windowAt(free.window, request.nowMs);
-  const wanted = { ...window, ...subject, scope: freeScope(sale.plan.id) };
+  const wanted = { ...window, ...subject, scope: freeScope(sale.plan.id), name: nameOfQuestion(request) };
   const taken = await counter.take({ ...wanted, limit: free.requests, identities: free.identities });
   if (taken === 'unavailable' || taken.kind === 'full') return NEXT;
   if (taken.kind === 'used_up') return { kind: 'next', because: 'free_used_up' };

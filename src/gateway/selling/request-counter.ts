@@ -20,6 +20,8 @@ export type WantedCount = CountingWindow & {
   readonly group: string | undefined;
   readonly limit: number;
   readonly identities: number;
+  /** Name by which the request is known if it comes again (`nameOfQuestion`): it is counted once. */
+  readonly name: string | undefined;
 };
 
 export type CountedRequest = { readonly kind: 'counted'; readonly used: number; readonly take: CounterTake };
@@ -64,23 +66,30 @@ export function createRequestCounter(
 
   return {
     giveBack: ({ take }) => giveBack(take),
-    take: async ({ scope, startMs, endMs, subject, group, limit, identities }) => {
+    take: async ({ scope, startMs, endMs, subject, group, limit, identities, name }) => {
       if (change === undefined) return 'unavailable';
-      const take: CounterTake = {
-        ...{ kind: 'take', scope, startMs, endMs, limit, identities, changeId: newId() },
-        identity: digest(scope, startMs, subject),
-        group: group === undefined ? null : digest(scope, startMs, 'group', group),
-        groupIdentities: GROUP_IDENTITIES,
+      const takeAs = async (changeId: string): Promise<Taken | 'given_back'> => {
+        const take: CounterTake = {
+          ...{ kind: 'take', scope, startMs, endMs, limit, identities, changeId },
+          identity: digest(scope, startMs, subject),
+          group: group === undefined ? null : digest(scope, startMs, 'group', group),
+          groupIdentities: GROUP_IDENTITIES,
+        };
+        try {
+          const result = await change(take);
+          if (result.kind === 'given_back') return result.kind;
+          return result.kind === 'counted' ? { ...result, take } : result;
+        } catch (error) {
+          log.warn('a request could not be counted', { scope, error });
+          giveBack(take);
+          return 'unavailable';
+        }
       };
-      try {
-        const result = await change(take);
-        if (result.kind === 'given_back') return 'unavailable';
-        return result.kind === 'counted' ? { ...result, take } : result;
-      } catch (error) {
-        log.warn('a request could not be counted', { scope, error });
-        giveBack(take);
-        return 'unavailable';
-      }
+      const known = name === undefined ? undefined : await takeAs(digest(scope, startMs, subject, name));
+      // What was given back meanwhile is counted anew.
+      if (known !== undefined && known !== 'given_back') return known;
+      const taken = await takeAs(newId());
+      return taken === 'given_back' ? 'unavailable' : taken;
     },
   };
 }

@@ -6,6 +6,7 @@ import { problem } from '../../../domain/problem.ts';
 import { windowAt } from '../../../domain/selling/window.ts';
 import { grantAccess } from '../grant.ts';
 import { givingBack } from '../giving-back.ts';
+import { nameOfQuestion } from '../repeated-question.ts';
 import type { RequestCounter } from '../request-counter.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
 import { NEXT, refuse, type AskedSale, type NotPassed, type Ruling, type WayToPass } from '../way-to-pass.ts';
@@ -73,7 +74,7 @@ async function withinQuota(
   const window = windowAt(quota.window, asked.request.nowMs);
   const taken = await counter.take({
     ...{ ...window, scope: `quota ${id}`, subject: name, group: undefined },
-    ...{ limit: quota.requests, identities: MOST_NAMES },
+    ...{ limit: quota.requests, identities: MOST_NAMES, name: nameOfQuestion(asked.request) },
   });
   if (taken === 'unavailable') {
     metrics.customer(id, 'unavailable');

@@ -15,9 +15,10 @@ import { LEASE_MS, type Leases } from '../../pay/lease.ts';
 import { grantAccess } from '../grant.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
 import { refuse, type NotPassed, type Ruling } from '../way-to-pass.ts';
+import { nameOfQuestion } from '../repeated-question.ts';
 import { limitOf, type MeteredUse, type MeterRequests, type PriceLimit } from '../metering.ts';
 import { createDraw, sayUntilHeard, whyUnused } from './draw.ts';
-import { readKey } from './idempotency-key.ts';
+import { readDrawKey, readKey } from './idempotency-key.ts';
 import { nameUse, type KeptUses, type UseName } from './kept-uses.ts';
 import { handOver } from './pass-headers.ts';
 import { conflict, inUse, ledgerAway } from './pass-problems.ts';
@@ -72,7 +73,7 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
     },
     drawFrom: async (pass, use, answer) => {
       const { route, plan, request } = use;
-      const key = readKey(use.rawHeaders, request);
+      const key = readDrawKey(use.rawHeaders, request);
       if (key !== null && 'code' in key) return refuse(use.route, key);
       const name = key === null ? undefined : nameUse(pass.passId, use, key);
       const given = name && !revocations.has(pass.passId) ? keptUses.find(name) : undefined;
@@ -227,7 +228,7 @@ function notDrawn(use: PassUse, because: Exclude<DrawResult, Drawn>['kind']): Ru
     case 'scope':
       return { kind: 'next', because: `pass_${because}` };
     case 'conflict':
-      return refuse(use.route, conflict());
+      return refuse(use.route, conflict(nameOfQuestion(use.request) !== undefined));
     case 'in_use':
     case 'lost':
       return refuse(use.route, inUse());

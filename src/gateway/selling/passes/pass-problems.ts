@@ -14,7 +14,10 @@ export function inUse(): Problem {
   return problem('pass_in_use', detail, { retryAfter: IN_USE_SECONDS });
 }
 
-export function conflict(): Problem {
-  const detail = 'This Idempotency-Key stands for another request, or was sent four times already. Take a new one.';
+/** `asked`: a proxy asks again for one request, which has no key of its own. */
+export function conflict(asked: boolean): Problem {
+  const detail = asked
+    ? 'The proxy in front asked about this request too often. Send it as a new one.'
+    : 'This Idempotency-Key stands for another request, or was sent four times already. Take a new one.';
   return problem('idempotency_conflict', detail);
 }
