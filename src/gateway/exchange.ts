@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ResponseWatcher } from '../host/client-connection.ts';
 import { NO_TRACE, type Trace } from '../host/identifiers.ts';
+import type { RefusalKind } from '../host/listener-refusals.ts';
 import { respond, type OwnResponse } from '../host/respond.ts';
 import type {
   CallFault,
@@ -43,7 +44,7 @@ import type {
 } from './outcome.ts';
 import type { Permit } from '../domain/decide.ts';
 import { redirectDocument } from './redirect.ts';
-import type { Problem } from '../domain/problem.ts';
+import { problem, type Problem } from '../domain/problem.ts';
 import { acceptsTunnel, openTunnel, TUNNEL_OFFER } from './tunnel.ts';
 
 const DECIDING: Phase = { at: 'deciding' };
@@ -51,6 +52,11 @@ const WAITING: Phase = { at: 'waiting' };
 const KEEPING: Phase = { at: 'keeping' };
 const RESPONDED: Phase = { at: 'done', end: undefined };
 const NO_TRAILERS: readonly string[] = [];
+/** Faults of a request behind its head, for its client. */
+const UNREADABLE = {
+  request_malformed: 'The rest of the request is not well-formed HTTP/1.1',
+  headers_too_large: 'The trailers of the request are larger than this server reads',
+};
 /** The verdict on a response that costs nothing. */
 const FREE: ResponseVerdict = { kind: 'stream', headers: [] };
 
@@ -83,6 +89,8 @@ export class Exchange
   private sentAt = 0;
   /** The status of the upstream's response, or of what replaced it. */
   private status: number | undefined;
+  /** Why the rest of the request cannot be read. */
+  private unreadable: keyof typeof UNREADABLE | undefined;
   private kept: KeptResponse | undefined;
   /** Collects a response that the client does not get; it may go on after the exchange has ended. */
   private aside: ResponseCollector | undefined;
@@ -163,7 +171,7 @@ export class Exchange
   }
 
   left(): boolean {
-    return this.req.socket.destroyed;
+    return this.unreadable !== undefined || this.req.socket.destroyed;
   }
 
   notePayer(payer: string): void {
@@ -426,6 +434,15 @@ export class Exchange
     this.call?.resume();
   }
 
+  /** Who pays is told where the money is, when that is known. Other requests are not taken any further. */
+  onUnreadable(refusal: RefusalKind): boolean {
+    const { phase, charged } = this;
+    if (phase.at !== 'deciding' && charged?.kind !== 'paid') return false;
+    this.unreadable = refusal === 'headersTooLarge' ? 'headers_too_large' : 'request_malformed';
+    this.onFailure({ code: 'upload_broken_off', detail: 'the rest of the request cannot be read' });
+    return true;
+  }
+
   onUnwritable(detail: string): void {
     this.call?.abort();
     this.fail(unreachable(detail), false);
@@ -510,7 +527,7 @@ export class Exchange
     if (!req.complete) req.resume();
     try {
       charged?.done(end);
-      const untold = noteEnd(record, end, charged && outcomeOf(end, charged));
+      const untold = noteEnd(record, end, charged && outcomeOf(end, charged)) ?? this.unread();
       if (end.kind === 'failed')
         context.log.warn('upstream failed', { request_id: record.requestId, code: end.code, detail: end.detail });
       const closes = end.kind === 'client_gone' ? true : undefined;
@@ -521,6 +538,17 @@ export class Exchange
       context.log.error('the end of a request failed', { error });
       req.socket.destroy();
     }
+  }
+
+  /** What a client is told whose request could not be read to its end. */
+  private unread(): Problem | undefined {
+    const { unreadable, charged, res } = this;
+    if (unreadable === undefined || res.headersSent || res.destroyed) return undefined;
+    const detail = UNREADABLE[unreadable];
+    // It was given up while its payment was taken: nothing was sent for that.
+    if (charged === undefined)
+      return problem(unreadable, `${detail}; nothing was charged.`, { members: { charged: false } });
+    return problem(unreadable, `${detail}.`);
   }
 
   /** A problem under a charge says where the money is. */

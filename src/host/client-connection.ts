@@ -14,6 +14,11 @@ export type ResponseWatcher = {
   onFinish(): void;
   /** Hears that nothing more happens on the response. */
   onClose(): void;
+  /**
+   * Hears that the rest of the request cannot be read, while nothing of its response was sent. True: it is answered by whom
+   * that concerns, else it is refused here. The connection ends with the answer.
+   */
+  onUnreadable?(refusal: RefusalKind): boolean;
 };
 
 export type ListenerHandlers = {
@@ -130,8 +135,9 @@ export class ClientConnection {
       this.refuse(this.refusal);
     } else if (!current.req.complete) {
       // The current request is the one that is broken. Its upload must not end as if it were whole.
+      current.res.shouldKeepAlive = false;
       if (current.res.headersSent) socket.destroy();
-      else this.refuse(this.refusal);
+      else if (current.watcher?.onUnreadable?.(this.refusal) !== true) this.refuse(this.refusal);
     }
     // An earlier request is being answered otherwise: `next` refuses when that is through.
   }

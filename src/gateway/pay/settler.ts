@@ -379,8 +379,8 @@ async function settleCharge(
       // An earlier attempt may have moved the money after all.
       if (released !== 'unavailable' && released.kind === 'ok' && released.charge.state === 'settling')
         return { kind: 'unknown', charge: released.charge };
-      if (stopped === 'left') return { kind: 'left' };
       if (before) return { kind: 'unknown', charge: current };
+      if (stopped === 'left') return { kind: 'left' };
       return end.declined === undefined
         ? { kind: 'not_carried_out', retryAfterMs: end.retryAfterMs }
         : { kind: 'declined', refusal: end.declined };

@@ -90,6 +90,22 @@ describe('a client that leaves', () => {
     },
   );
 
+  it('behaviour: a client that leaves before a payment of unknown end is settled again, while the ledger is away: its end stays unknown', async () => {
+    const stage = createPayStage({
+      settle: unknown,
+      look: () => ({ kind: 'open', used: false, search: null }),
+      connect: (calls) => {
+        if (calls === 1) return undefined;
+        stage.leave();
+        stage.away('reject');
+        return undefined;
+      },
+    });
+    for (let i = 0; i < 2; i++)
+      expect(told(await stage.pay({ method: 'POST' })).slice(0, 2)).toEqual([503, 'settlement_unknown']);
+    expect(stage.settleCalls()).toBe(1);
+  });
+
   it('behaviour: a payment whose client left after it was settled waits for its payer, and counts as no asking', async () => {
     const stage = createPayStage();
     forwarded(await stage.pay({ method: 'POST' })).done({ kind: 'not_sent' });
