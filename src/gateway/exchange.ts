@@ -417,7 +417,7 @@ export class Exchange
     this.aside = aside;
     if (aside === undefined) this.call?.abort();
     if (gone) this.leave();
-    else respond(this.res, response, this.req.method === 'HEAD');
+    else respond(this.res, response, this.req.method === 'HEAD', ['X-Request-Id', this.requestId]);
   }
 
   private endAside(whole: boolean): void {

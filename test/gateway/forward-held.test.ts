@@ -6,7 +6,7 @@ import { createResponseMemory, KeptResponse } from '../../src/gateway/pay/kept-r
 import { readWhatCame } from '../support/loop-turns.ts';
 import { headerOf } from '../support/raw-client.ts';
 import { OK, type Script } from '../support/raw-upstream.ts';
-import type { SmallGatewayOptions } from '../support/small-gateway.ts';
+import { REQUEST_ID, type SmallGatewayOptions } from '../support/small-gateway.ts';
 import { createStages, GET, head, outcomeOf } from '../support/stages.ts';
 
 const { stage } = createStages();
@@ -94,6 +94,8 @@ describe('an answer that is held', () => {
       'no',
       'settlement_refused',
     ]);
+    // As every answer has it: `tollgate why` takes it.
+    expect(headerOf(answer, 'x-request-id')).toBe(REQUEST_ID);
     expect(await outcomeOf(gateway)).toMatchObject({ kind: 'replaced', status: 402 });
     one.send(GET);
     await vi.waitFor(() => expect(heads).toHaveLength(2), { interval: 5 });
