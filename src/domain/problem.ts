@@ -135,13 +135,18 @@ function bodyOf(p: Problem): string {
   });
 }
 
+export const HTTP_VERSION_UNSUPPORTED = problem(
+  'http_version_unsupported',
+  'This server speaks HTTP/1.1 and HTTP/1.0.',
+);
+
 /** Problems for which a listener refuses a request before any handler sees it. */
 export const LISTENER_REFUSALS = {
   malformed: renderProblem(problem('request_malformed', 'The request is not well-formed HTTP/1.1.')),
   targetAmbiguous: renderProblem(
     problem(
       'target_ambiguous',
-      'The request target holds a control character, a space or a byte outside ASCII; percent-encode it.',
+      'The request target is no path, or holds a control character, a space or a byte outside ASCII; percent-encode those.',
     ),
   ),
   hostMissing: renderProblem(problem('request_malformed', 'An HTTP/1.1 request needs a Host header.')),
@@ -155,4 +160,5 @@ export const LISTENER_REFUSALS = {
   ),
   internal: renderProblem(problem('internal', 'The request could not be handled; the log says why.')),
   methodUnsupported: renderProblem(problem('method_unsupported', 'This server does not support the request method.')),
+  versionUnsupported: renderProblem(HTTP_VERSION_UNSUPPORTED),
 } as const satisfies Record<string, RenderedProblem>;

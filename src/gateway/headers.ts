@@ -4,7 +4,7 @@
 // one pass. A header is dropped by its name (header-rules.ts), and never turned into another. Sources: RFC 9110 section
 // 7.6, RFC 9112 section 6.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { problem, type Problem } from '../domain/problem.ts';
+import { HTTP_VERSION_UNSUPPORTED, problem, type Problem } from '../domain/problem.ts';
 import {
   INBOUND,
   INBOUND_PREFIXES,
@@ -35,7 +35,7 @@ const LENGTH = /^(?:0|[1-9]\d{0,15})$/;
  */
 export function inspectInbound(req: IncomingMessage): Problem | undefined {
   if (req.httpVersionMajor !== 1 || req.httpVersionMinor > 1) {
-    return problem('http_version_unsupported', 'This server speaks HTTP/1.1 and HTTP/1.0.');
+    return HTTP_VERSION_UNSUPPORTED;
   }
   const raw = req.rawHeaders;
   let hosts = 0;

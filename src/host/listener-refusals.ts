@@ -12,11 +12,16 @@ export type RefusalKind =
   | 'expectationFailed'
   | 'headersTooLarge'
   | 'internal'
-  | 'methodUnsupported';
+  | 'methodUnsupported'
+  | 'versionUnsupported';
 export type Refusals = Readonly<Record<RefusalKind, OwnResponse & { readonly body: string }>>;
 
 /** An error of Node's parser: what was read last, and how much of that was parsed. */
-export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number };
+export type ParserError = NodeJS.ErrnoException & {
+  readonly rawPacket?: Buffer;
+  readonly bytesParsed?: number;
+  readonly reason?: string;
+};
 
 /** The refusal that an error of the parser means. */
 export function refusalOf(error: ParserError): RefusalKind {
@@ -30,6 +35,9 @@ export function refusalOf(error: ParserError): RefusalKind {
     case 'HPE_INVALID_METHOD':
       // The parser knows a fixed list; what is no request at all, such as TLS, ends here too.
       return REQUEST_LINE.test(lineOf(error)) ? 'methodUnsupported' : 'malformed';
+    case 'HPE_INVALID_VERSION':
+      // The same code stands for what is no version, or has something behind it.
+      return error.reason === 'Invalid HTTP version' ? 'versionUnsupported' : 'malformed';
     default:
       return 'malformed';
   }

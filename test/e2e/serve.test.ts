@@ -194,6 +194,10 @@ describe('a request', () => {
       ['GET /fr\u0001ee HTTP/1.1', 400, 'target_ambiguous'],
       ['GET /fr\tee HTTP/1.1', 400, 'target_ambiguous'],
       ['GET /free HTTP/2.0', 505, 'http_version_unsupported'],
+      ['GET /free HTTP/1.2', 505, 'http_version_unsupported'],
+      ['GET /free HTTP/3.0', 505, 'http_version_unsupported'],
+      ['GET /free HTTP/1.x', 400, 'request_malformed'],
+      ['GET api.example.com:80 HTTP/1.1', 400, 'target_ambiguous'],
       ['GET http://evil.example/free HTTP/1.1', 400, 'target_ambiguous'],
     ] as const) {
       const answer = await ask(request);
