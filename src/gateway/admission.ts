@@ -1,12 +1,13 @@
 // Admits requests by limits. Challenges may have a limit per client. Payments under way are limited all together, so that a
 // slow ledger or facilitator never holds the places of free requests. They may be limited per client too, and so may refused
-// payments. A refusal here comes before anything is looked up or written: nothing was charged.
+// payments. A refusal here comes before anything is looked up or written: nothing is charged for it, and what was charged
+// before is not known.
 import type { PaywallVerdict } from '../domain/decide.ts';
 import { problem, secondsToWait, type Problem } from '../domain/problem.ts';
 import { createRateLimit } from '../host/rate-limit.ts';
 import { clientGroup, type AddressedRequest } from './client-group.ts';
 import { createClientSemaphores, type ReleasePlace } from './client-semaphores.ts';
-import { createRefusalLimit } from './refusal-limit.ts';
+import { createRefusalLimit, NOT_LOOKED_AT } from './refusal-limit.ts';
 
 /** Admits a request; undefined: go on. A ReleasePlace is called once, when the payment was taken or refused. */
 type Admitter = (verdict: PaywallVerdict, req: AddressedRequest) => Problem | ReleasePlace | undefined;
@@ -45,7 +46,7 @@ export function createAdmission(
     if (taken >= payments) {
       return problem(
         'too_many_requests_in_flight',
-        `More than ${payments} payments are being taken; nothing was charged, try again.`,
+        `More than ${payments} payments are being taken, ${NOT_LOOKED_AT}.`,
         { retryAfter: RETRY_SECONDS },
       );
     }
@@ -53,7 +54,7 @@ export function createAdmission(
     if (placeOf !== undefined && release === undefined) {
       return problem(
         'too_many_payments',
-        `More than ${paymentsPerClient} payments of this client are being taken; nothing was charged, try again.`,
+        `More than ${paymentsPerClient} payments of this client are being taken, ${NOT_LOOKED_AT}.`,
         { retryAfter: RETRY_SECONDS },
       );
     }

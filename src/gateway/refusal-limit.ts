@@ -10,6 +10,9 @@ type RefusalLimit = {
   readonly refused: (client: string) => void;
 };
 
+/** Words for a payment that is turned away before the ledger is asked: an earlier request with it may have been charged. */
+export const NOT_LOOKED_AT = 'so this one was not looked at. Send the same request with the same payment again';
+
 const MINUTE_MS = 60_000;
 /** Clients that are remembered, so that strangers cannot fill memory. One that is forgotten begins anew. */
 const CLIENTS = 65_536;
@@ -32,7 +35,7 @@ export function createRefusalLimit(perMinute: number, monotonic: () => number): 
       const waitMs = minute.endsAt - monotonic();
       return problem(
         'too_many_payments',
-        `${perMinute} payments of this client were refused within a minute; nothing was charged. Send the next one when the minute is over.`,
+        `${perMinute} payments of this client were refused within a minute, ${NOT_LOOKED_AT} when the minute is over.`,
         { retryAfter: secondsToWait(waitMs) },
       );
     },

@@ -1,6 +1,7 @@
 // Limits per client: how often, how many at once, whom a request counts for, and that strangers cannot make them grow.
 import { describe, expect, test } from 'vitest';
 import type { PaywallVerdict } from '../../src/domain/decide.ts';
+import type { Problem } from '../../src/domain/problem.ts';
 import { createAdmission, type Admission, type AdmissionOptions } from '../../src/gateway/admission.ts';
 import { clientGroup } from '../../src/gateway/client-group.ts';
 import { createTrust } from '../../src/gateway/trust.ts';
@@ -185,6 +186,18 @@ describe('admission', () => {
     expect(pays('a')).toBe('function');
     refused(from('a'));
     expect(pays('a')).toBe('function');
+  });
+
+  test('behaviour: a payment that is turned away was not looked up: it is not called one that was not charged, but asked for again', () => {
+    const limited = createAdmission({ ...OPTIONS, refusedPaymentsPerClient: 1 }, createTrust([]), () => 0);
+    limited.refused(from('c'));
+    const [all, own] = [make({ payments: 0 }), make({ paymentsPerClient: 1 })];
+    own(verdict('verify'), from('b'));
+    for (const [admit, client] of [[all, 'a'] as const, [own, 'b'] as const, [limited.admit, 'c'] as const]) {
+      const { detail } = admit(verdict('verify'), from(client)) as Problem;
+      expect(detail).toMatch(/so this one was not looked at\. Send the same request with the same payment again/);
+      expect(detail).not.toContain('charged');
+    }
   });
 
   test('behaviour: a client may have as many payments refused as it likes if there is no limit on them', () => {
