@@ -174,7 +174,10 @@ export function decide<Request>(rules: Rules<Request>, match: Match, question: Q
         case 'refuse':
           return {
             kind: 'refuse',
-            problem: problem('method_not_declared', `No route of this path declares the method ${question.method}.`),
+            // RFC 9110 section 15.5.6.
+            problem: problem('method_not_declared', `No route of this path declares the method ${question.method}.`, {
+              headers: { Allow: match.declared.join(', ') },
+            }),
             route: undefined,
           };
         default:

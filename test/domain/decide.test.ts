@@ -33,7 +33,7 @@ describe('what costs nothing', () => {
     for (const match of [
       { kind: 'none' },
       { kind: 'route', route: PAUSED },
-      { kind: 'undeclared', highestPriced: undefined },
+      { kind: 'undeclared', highestPriced: undefined, declared: ['GET', 'HEAD'] },
     ] as const) {
       const { verdict, callerRead } = ask(match, { caller: { credential: CREDENTIAL } });
       expect([verdict.kind, callerRead]).toEqual(['pass', false]);
@@ -41,7 +41,7 @@ describe('what costs nothing', () => {
   });
 
   test('behaviour: an undeclared method passes under forward, pays under pay, ends under refuse', () => {
-    const match = { kind: 'undeclared', highestPriced: ACTIVE } as const;
+    const match = { kind: 'undeclared', highestPriced: ACTIVE, declared: ['GET', 'HEAD'] } as const;
     expect(on(match)).toMatchObject({ kind: 'pass', because: 'undeclared' });
     expect(on(match, { policy: { undeclaredMethods: 'pay' } })).toMatchObject({
       kind: 'demand',
@@ -49,20 +49,25 @@ describe('what costs nothing', () => {
     });
     expect(on(match, { policy: { undeclaredMethods: 'refuse' } })).toMatchObject({
       kind: 'refuse',
-      problem: { code: 'method_not_declared' },
+      problem: { code: 'method_not_declared', headers: { Allow: 'GET, HEAD' } },
     });
   });
 
   test('behaviour: paused routes cost nothing for other methods either', () => {
     for (const undeclaredMethods of ['forward', 'pay'] as const) {
-      expect(on({ kind: 'undeclared', highestPriced: undefined }, { policy: { undeclaredMethods } })).toMatchObject({
+      expect(
+        on(
+          { kind: 'undeclared', highestPriced: undefined, declared: ['GET', 'HEAD'] },
+          { policy: { undeclaredMethods } },
+        ),
+      ).toMatchObject({
         kind: 'pass',
       });
     }
   });
 
   test('refuses: under refuse, a method that no route declares where every route is paused; its preflight goes on', () => {
-    const paused = { kind: 'undeclared', highestPriced: undefined } as const;
+    const paused = { kind: 'undeclared', highestPriced: undefined, declared: ['GET', 'HEAD'] } as const;
     const policy = { undeclaredMethods: 'refuse' } as const;
     expect(on(paused, { policy })).toMatchObject({ kind: 'refuse', problem: { code: 'method_not_declared' } });
     expect(on(paused, { policy, preflight: true })).toMatchObject({ kind: 'pass' });
@@ -70,7 +75,7 @@ describe('what costs nothing', () => {
 
   test('behaviour: a preflight on a protected path is answered here, on a paused one it goes on', () => {
     expect(on({ kind: 'route', route: ACTIVE }, { preflight: true })).toEqual({ kind: 'answer_preflight' });
-    expect(on({ kind: 'undeclared', highestPriced: ACTIVE }, { preflight: true })).toEqual({
+    expect(on({ kind: 'undeclared', highestPriced: ACTIVE, declared: ['GET', 'HEAD'] }, { preflight: true })).toEqual({
       kind: 'answer_preflight',
     });
     expect(on({ kind: 'route', route: PAUSED }, { preflight: true })).toMatchObject({ kind: 'pass' });

@@ -23,8 +23,13 @@ import { type PathCache, createPathCache } from './path-cache.ts';
 export type Match =
   /** `route` applies; paused means that it costs nothing. `spelled`: the path can mean no other route. Known with plans. */
   | { readonly kind: 'route'; readonly route: Route; readonly spelled?: true }
-  /** Only routes of other methods match; `highestPriced` is undefined if all of them are paused. */
-  | { readonly kind: 'undeclared'; readonly highestPriced: Route | undefined; readonly spelled?: true }
+  /** Only routes of other methods match, the `declared` ones; `highestPriced` is undefined if all of them are paused. */
+  | {
+      readonly kind: 'undeclared';
+      readonly highestPriced: Route | undefined;
+      readonly declared: readonly string[];
+      readonly spelled?: true;
+    }
   | { readonly kind: 'none' };
 
 /** Way to a match: `keys` are the readings that were looked up, `names` the other names that were. */
@@ -121,12 +126,12 @@ function findMatch(
   const named = names.length > 0 ? bestOf(matcher, names, method, priceOf) : undefined;
   if (typeof named === 'object') return { kind: 'route', route: named };
   if (whole === undefined && named === undefined) return NO_MATCH;
+  const others = covering([...keys, ...names]);
   // If several routes are equally dear, it is always the same one, in whatever order they came.
-  const priced = covering([...keys, ...names])
-    .filter((route) => route.status === 'active')
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  const priced = others.filter((route) => route.status === 'active').sort((a, b) => (a.id < b.id ? -1 : 1));
   return {
     kind: 'undeclared',
+    declared: methodsOf(others),
     highestPriced: priced.reduce<Route | undefined>((highest, each) => higherPriced(highest, each, priceOf), undefined),
   };
 }
@@ -142,6 +147,13 @@ function reachedBy(matcher: Matcher, path: string, method: string): (reading: st
     return known;
   };
   return (reading) => untilExact(matcher.findAll(reading), method, isExact);
+}
+
+/** Methods that `routes` declare: HEAD goes with GET. */
+function methodsOf(routes: readonly Route[]): readonly string[] {
+  const declared = new Set(routes.map(({ method }) => method));
+  if (declared.has('GET')) declared.add('HEAD');
+  return [...declared].sort();
 }
 
 const NO_MATCH: Match = { kind: 'none' };

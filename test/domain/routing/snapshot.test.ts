@@ -113,6 +113,22 @@ describe('which route applies', () => {
     const resolution = snapshot.resolve('POST', '/a');
     expect(resolution).toMatchObject({ ok: true, match: { kind: 'undeclared', highestPriced: { id: dear.id } } });
   });
+
+  test('behaviour: an undeclared method is told which ones some route of the path declares, HEAD with GET', () => {
+    const snapshot = compile([
+      route('PUT /a'),
+      route('GET /:any'),
+      route('PATCH /a', { status: 'paused' }),
+      route('DELETE /b'),
+    ]);
+    for (const [request, declared] of [
+      ['POST /a', ['GET', 'HEAD', 'PATCH', 'PUT']],
+      ['POST /b', ['DELETE', 'GET', 'HEAD']],
+    ] as const) {
+      const [method = '', path = ''] = request.split(' ');
+      expect(snapshot.resolve(method, path)).toMatchObject({ ok: true, match: { kind: 'undeclared', declared } });
+    }
+  });
 });
 
 describe('the cache', () => {
