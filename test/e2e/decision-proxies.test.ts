@@ -258,6 +258,26 @@ describe.each(INSTALLED)('$name with the shipped configuration', (program) => {
     },
   );
 
+  test.runIf(program.dialect === 'nginx')(
+    'behaviour: a request that nginx asks about twice, for try_files to a named location, is counted once',
+    async () => {
+      const folder = `${files.write('try-files', '')}.d`;
+      const redirecting = await startShippedProxy(program, folder, {
+        ...{ upstream: paid.upstream.port, decision: tap.port, secret: SECRET },
+        edit: (text) => text.replace('location / {', 'location / { try_files /none @app; }\n    location @app {'),
+      });
+      try {
+        for (const left of ['999', '998']) {
+          const answer = await fetch(`${redirecting.url}/paid/tried`, { headers: { 'X-Customer-Id': 'redirected' } });
+          expect([answer.status, await answer.text()]).toEqual([200, 'GET /paid/tried']);
+          expect(answer.headers.get('tollgate-free-left')).toMatch(new RegExp(`^${left};`));
+        }
+      } finally {
+        await redirecting.close();
+      }
+    },
+  );
+
   test('behaviour: an unpaid request gets the 402 whole, and nothing reaches the API', async () => {
     const before = paid.upstream.seen.length;
     const answer = await fetch(`${proxy.url}/paid/q3`);
