@@ -3,10 +3,12 @@
 // change what arrives.
 import type { KnownNetwork, ReadWay, WayInput, WayIssue, WayReading } from '../../../domain/payment/network.ts';
 import { isSvmAddress, TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from './addresses.ts';
-import { findSvmNetwork, TOKEN_2022_MINTS } from './known-networks.ts';
+import { findSvmNetwork, SVM_NETWORKS, TOKEN_2022_MINTS } from './known-networks.ts';
 
 const DEFAULT_SYMBOL = 'USDC';
 const SYSTEM_PROGRAM = '1'.repeat(32);
+/** Mints of all networks: an address that is copied from the wrong list is often that of another network. */
+const MINTS: ReadonlySet<string> = new Set(SVM_NETWORKS.flatMap(({ tokens }) => tokens.map(({ address }) => address)));
 
 type IssueReporter = (field: string, message: string) => void;
 
@@ -22,7 +24,7 @@ export function readSvmWay(input: WayInput): WayReading | undefined {
     if (written !== undefined) complain(field, 'is nothing that a way on Solana has; leave it out');
   const token = readToken(input, network, complain);
   const payTo = input.pay_to_address ?? '';
-  const wrong = judgePayTo(payTo, network);
+  const wrong = judgePayTo(payTo);
   if (wrong !== undefined) complain('pay_to_address', wrong);
   if (issues.length > 0 || token === undefined) return { kind: 'issues', issues, whole: false };
   const rpcUrls = input.rpc_url ?? network.rpcUrls;
@@ -68,7 +70,7 @@ function readToken(
 }
 
 /** Says what is wrong with the receiving address; undefined: nothing. */
-function judgePayTo(payTo: string, { tokens }: KnownNetwork): string | undefined {
+function judgePayTo(payTo: string): string | undefined {
   if (payTo === '')
     return 'is missing; write the address of the wallet that receives the payments: base58 of 32 bytes, in quotes';
   if (!isSvmAddress(payTo))
@@ -76,7 +78,7 @@ function judgePayTo(payTo: string, { tokens }: KnownNetwork): string | undefined
   if (payTo === SYSTEM_PROGRAM) return 'is the system program, which nobody can spend from; write your own';
   if (payTo === TOKEN_PROGRAM || payTo === TOKEN_2022_PROGRAM)
     return 'is a token program, so every payment would be lost; write the address of your own wallet';
-  if (TOKEN_2022_MINTS.has(payTo) || tokens.some(({ address }) => address === payTo))
+  if (TOKEN_2022_MINTS.has(payTo) || MINTS.has(payTo))
     return 'is the mint of a token, so every payment would be lost; write the address of your own wallet';
   return undefined;
 }

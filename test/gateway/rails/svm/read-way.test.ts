@@ -51,6 +51,12 @@ test.each<[string, Partial<WayInput>, string, RegExp]>([
     /token program/,
   ],
   ['a mint as the wallet', { pay_to_address: USDC }, 'pay_to_address', /mint of a token/],
+  [
+    'a mint of another network as the wallet',
+    { network: 'solana-devnet', pay_to_address: USDC },
+    'pay_to_address',
+    /mint of a token/,
+  ],
   ['a symbol that is not known', { asset: 'EURC' }, 'asset', /write USDC or USDT/],
   ['a token of Token-2022', { asset: 'PYUSD' }, 'asset', /fees and hooks/],
   ['its mint', { asset: '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo' }, 'asset', /fees and hooks/],
