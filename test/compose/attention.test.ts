@@ -63,7 +63,7 @@ function startOn(store: Store): Process {
     ...{ attention, store, ledger, stats: ROOM, differences: 0, differing: [], ledgerFails: false },
   };
   const write = async (): Promise<void> => {
-    if (process.ledgerFails) throw new Error('disk full');
+    if (process.ledgerFails) throw new Error('The disk is full.');
   };
   const difference = { route: 'GET /a', field: 'amount' };
   watchRegistry(attention, {
@@ -162,8 +162,8 @@ describe.each(STORES)('what needs somebody: %s', (_name, open) => {
       ['config_differs', 'receivers', 'ticket', 1],
       ...(isShared ? [['clock_off', '', 'ticket', 1]] : []),
     ]);
-    for (const { detail } of all) expect(detail).toMatch(/^[A-Z0-9].*[.]$/);
-    expect((await one.attention.check.run()).detail).toContain('disk full');
+    for (const { detail } of all) expect(detail).toMatch(/^[A-Z0-9].*[^.][.]$/);
+    expect((await one.attention.check.run()).detail).toContain('The disk is full. Free routes');
     const word = { kind: 'failed', by: 'operator', reason: 'never moved' } as const;
     expect((await one.ledger.advance(id, word, { owner: 'operator-1' })).kind).toBe('ok');
     one.stats = ROOM;

@@ -188,5 +188,6 @@ export function judgeRefusedConfig(reason: string | undefined): readonly Attenti
 
 export function judgeLedger(reason: string | undefined): readonly AttentionFinding[] {
   if (reason === undefined) return [];
-  return [finding('ledger_unavailable', `Payments are answered 503, because ${reason}. Free routes and 402s go on.`)];
+  const detail = `Payments are answered 503: ${reason.replace(/\.$/, '')}. Free routes and 402s go on.`;
+  return [finding('ledger_unavailable', detail)];
 }

@@ -177,6 +177,14 @@ describe('polling', () => {
     expect(said('info')).toContain('the registry answers again');
     await sync.close();
   });
+
+  test('behaviour: a registry that is away before the first set leaves no routes, and the log does not say that some stay', async () => {
+    const { sync, said } = setUp(AWAY);
+    await sync.start();
+    await settle();
+    expect(said('warn')).toEqual(['the registry is away, no routes are known yet']);
+    await sync.close();
+  });
 });
 
 describe('what is taken', () => {

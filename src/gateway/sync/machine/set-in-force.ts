@@ -96,15 +96,16 @@ function decide(draft: StepDraft, found: JudgedResult): PollResult | undefined {
 }
 
 function refuse(draft: StepDraft, found: JudgedResult): PollResult {
+  const routes = draft.set.good === undefined ? 'no routes are known yet' : 'the last good routes stay';
   switch (found.kind) {
     case 'invalid':
       fail(draft, 'error', 'route set refused, the last good one stays', found.reason);
       return 'invalid';
     case 'unauthorized':
-      fail(draft, 'error', 'the registry does not let us in, the last good routes stay', found.reason);
+      fail(draft, 'error', `the registry does not let us in, ${routes}`, found.reason);
       return 'unauthorized';
     case 'unavailable':
-      fail(draft, 'warn', 'the registry is away, the last good routes stay', found.reason);
+      fail(draft, 'warn', `the registry is away, ${routes}`, found.reason);
       return 'unavailable';
     case 'set':
     case 'unchanged':
