@@ -246,6 +246,28 @@ describe('the word of an operator', () => {
   });
 });
 
+test('behaviour: charges reconcile takes a settling charge that 200 newer ones, all in work, stand in front of', async () => {
+  const many = join(folder, 'many.yaml');
+  writeFileSync(many, 'registry:\n  listen: 127.0.0.1:0\n  store: sqlite:many.db\n');
+  const ledger = openLedger(join(folder, 'many.db'), {
+    now: Date.now,
+    log: createLog('error', () => undefined, Date.now),
+  });
+  const [oldest = '', ...newer] = Array.from({ length: 201 }, (_, n) => claimOf(1000 + n).id);
+  const owner = { owner: 'o' };
+  const started = { kind: 'settle_started', via: 'first', leaseMs: 60_000 } as const;
+  await ledger.claim(claimOf(1000), { ...owner, leaseMs: 60_000, maxUnsettledPerPayer: 8 });
+  for (const event of [started, { kind: 'settle_unknown', reason: 'timeout', lookInMs: 0 } as const])
+    await ledger.advance(oldest, event, owner);
+  // Together, because each write alone waits for the disk.
+  const claims = newer.map((_, n) => claimOf(1001 + n));
+  await Promise.all(claims.map((each) => ledger.claim(each, { ...owner, leaseMs: 60_000, maxUnsettledPerPayer: 8 })));
+  await Promise.all(newer.map((id) => ledger.advance(id, started, owner)));
+  await ledger.close();
+  const { code, out } = await run('reconcile', '-c', many);
+  expect([code, out]).toEqual([1, [`${oldest}\tsettling\t-\tchain_unavailable`]]);
+});
+
 describe('where there is no store', () => {
   test('refuses: a store that was never made is 69, and it is not made; a sidecar without one is 64', async () => {
     const fresh = join(folder, 'fresh.yaml');
