@@ -60,8 +60,9 @@ export function store(folder: string) {
     ),
     schema: key(
       'schema',
-      text('a name of up to 48 small letters, digits and underscores', (value) =>
-        /^[a-z_][a-z0-9_]{0,47}$/.test(value),
+      // PostgreSQL refuses to make a schema whose name begins with pg_.
+      text('a name of up to 48 small letters, digits and underscores that does not begin with pg_', (value) =>
+        /^(?!pg_)[a-z_][a-z0-9_]{0,47}$/.test(value),
       ).default('tollgate'),
       'The schema in that database. Nothing else may use it.',
     ),

@@ -419,6 +419,12 @@ const CASES: readonly Case[] = [
     '3:44 registry.store.schema:',
     'is not a name of up to 48 small letters',
   ],
+  [
+    'a schema of a name that PostgreSQL keeps for itself',
+    registry(`jwt: { secret: "${SECRET}" }\n  store: { url: "postgres://h/db", schema: pg_tollgate }`),
+    '3:44 registry.store.schema:',
+    'is not a name of up to 48 small letters, digits and underscores that does not begin with pg_',
+  ],
   ['a store of another kind', registry('store: data/tollgate.db'), '2:10 registry.store:', 'is not sqlite: and a file'],
   ['a store in memory', registry('store: "sqlite::memory:"'), '2:10 registry.store:', 'is not sqlite: and a file'],
   [
