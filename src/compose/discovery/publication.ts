@@ -163,8 +163,8 @@ export function publicationWarnings({
     warnings.push(`left out of /openapi.json (${leftOutReason(first)}): ${named.join(', ')}${more}`);
   }
   const gone = [...(without.responses ? ['schemas of responses'] : []), ...(without.bodies ? ['request bodies'] : [])];
-  if (cut > 0) gone.push(`the last ${cut} operations`);
-  if (gone.length > 0) warnings.push(`/openapi.json would be larger than 1 MiB: it has no ${gone.join(', no ')}`);
+  if (cut > 0) gone.push(cut === 1 ? 'the last operation' : `the last ${cut} operations`);
+  if (gone.length > 0) warnings.push(`/openapi.json would be larger than 1 MiB, so it is without ${gone.join(', ')}`);
   if (bytes > CRAWLED_BYTES)
     warnings.push(
       `/openapi.json has ${bytes} bytes; crawlers read the first ${CRAWLED_BYTES}, so exclude what few look for`,

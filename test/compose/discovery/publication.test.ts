@@ -68,6 +68,20 @@ test('behaviour: the thread makes what the routes in force say, of none and of m
   });
 });
 
+test('behaviour: what a document that is too large does without is named as a list', async () => {
+  const { report } = await makePublication(publishing(), undefined, snapshotOf([route('GET /a 0.10')]));
+  const without = { responses: true, bodies: true };
+  expect(
+    [{ without }, { without, cut: 1 }, { without, cut: 2 }].flatMap((less) =>
+      publicationWarnings({ ...report, ...less }),
+    ),
+  ).toEqual([
+    '/openapi.json would be larger than 1 MiB, so it is without schemas of responses, request bodies',
+    '/openapi.json would be larger than 1 MiB, so it is without schemas of responses, request bodies, the last operation',
+    '/openapi.json would be larger than 1 MiB, so it is without schemas of responses, request bodies, the last 2 operations',
+  ]);
+});
+
 test('behaviour: two processes with the same routes in another order tell the same', async () => {
   const routes = Array.from({ length: 300 }, (_, index) => route(`GET /p${index}/:x 0.10`));
   const one = await makePublication(publishing(), undefined, snapshotOf(routes));
