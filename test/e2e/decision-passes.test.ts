@@ -131,6 +131,11 @@ test('behaviour: a question that its proxy repeats counts once as a free request
     [200, '0'],
     [402, undefined],
   ]);
+  // A proxy that gives every request one id gives nothing away by it.
+  const often = await Promise.all(
+    Array.from({ length: 20 }, () => asks('/thing/free', 'f', { 'x-customer-id': 'often' })),
+  );
+  expect(often.filter(({ status }) => status === 402).length).toBeGreaterThan(0);
   const known = async (requestId: string): Promise<unknown[]> => {
     const { status, header } = await asks('/thing/known', requestId, { 'x-api-key': KEY });
     return [status, header('tollgate-reason')];

@@ -245,7 +245,7 @@ function decide(
   const { method, requestId } = question;
   const asker = {
     dialect: options.rules.dialect,
-    // Only a payment is kept by who asked.
+    // A 402 is kept for nobody.
     askSha256: requestId === undefined || verdict.kind === 'demand' ? null : hash('sha256', requestId),
     repeatWindowMs: options.repeatWindowMs,
   };

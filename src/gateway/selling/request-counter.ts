@@ -2,6 +2,8 @@
 // the ledger as a keyed digest, a new one for each window. Changes that come while a call is under way go together in the
 // next one. A change whose end is not known is taken back as soon as the ledger answers.
 import { createHmac, createSecretKey } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { REPEATS } from '../../domain/payment/claim-policy.ts';
 import {
   MOST_COUNTER_CHANGES,
   type CounterChange,
@@ -44,6 +46,8 @@ export type RequestCounterDeps = {
 /** Identities of one group, such as the networks of one subscriber, in a window. */
 const GROUP_IDENTITIES = 16;
 const IDENTITY_BYTES = 18;
+/** Requests that may come again, and are remembered with how often they did. */
+const NAMES = 10_000;
 const PAUSES_MS = [100, 500, 2_000, 10_000, 30_000];
 
 export function createRequestCounter(
@@ -54,6 +58,7 @@ export function createRequestCounter(
   const digest = (...parts: readonly (string | number)[]): string =>
     createHmac('sha256', key).update(JSON.stringify(parts)).digest().toString('base64url', 0, IDENTITY_BYTES);
   const change = store && inBatches(store);
+  const named = new LRUCache<string, number>({ max: NAMES });
 
   const giveBack = (take: CounterTake, tries = 0): void => {
     const { scope, startMs, endMs, identity, changeId } = take;
@@ -85,9 +90,14 @@ export function createRequestCounter(
           return 'unavailable';
         }
       };
-      const known = name === undefined ? undefined : await takeAs(digest(scope, startMs, subject, name));
-      // What was given back meanwhile is counted anew.
-      if (known !== undefined && known !== 'given_back') return known;
+      if (name !== undefined) {
+        const changeId = digest(scope, startMs, subject, name);
+        const asks = (named.get(changeId) ?? 0) + 1;
+        named.set(changeId, asks);
+        // One that comes too often is counted anew, as is what was given back.
+        const known = asks > 1 + REPEATS ? 'given_back' : await takeAs(changeId);
+        if (known !== 'given_back') return known;
+      }
       const taken = await takeAs(newId());
       return taken === 'given_back' ? 'unavailable' : taken;
     },
