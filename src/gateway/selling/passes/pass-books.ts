@@ -15,7 +15,6 @@ import { LEASE_MS, type Leases } from '../../pay/lease.ts';
 import { grantAccess } from '../grant.ts';
 import type { SaleMetrics } from '../sale-metrics.ts';
 import { refuse, type NotPassed, type Ruling } from '../way-to-pass.ts';
-import { nameOfQuestion } from '../repeated-question.ts';
 import { limitOf, type MeteredUse, type MeterRequests, type PriceLimit } from '../metering.ts';
 import { createDraw, sayUntilHeard, whyUnused } from './draw.ts';
 import { readDrawKey, readKey } from './idempotency-key.ts';
@@ -91,7 +90,7 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
         const result = await ledger.change(wanted);
         return 'useId' in result
           ? grant(deps, { pass, use, name, answer, offer, wanted, since }, result)
-          : notDrawn(use, result.kind);
+          : notDrawn(use, wanted, result.kind);
       } catch (error) {
         if (!(error instanceof LedgerUnavailable)) throw error;
         deps.log.error('the ledger is unavailable', { pass_id: pass.passId, error });
@@ -219,7 +218,7 @@ function leftText({ kind }: PresentedPass, left: bigint, currency: string): stri
   return kind === 'uses' ? left.toString() : `${formatPrice({ units: left, scale: CREDIT_SCALE })} ${currency}`;
 }
 
-function notDrawn(use: PassUse, because: Exclude<DrawResult, Drawn>['kind']): Ruling | NotPassed {
+function notDrawn(use: PassUse, { key }: Reservation, because: Exclude<DrawResult, Drawn>['kind']): Ruling | NotPassed {
   switch (because) {
     case 'used_up':
     case 'unknown':
@@ -228,7 +227,8 @@ function notDrawn(use: PassUse, because: Exclude<DrawResult, Drawn>['kind']): Ru
     case 'scope':
       return { kind: 'next', because: `pass_${because}` };
     case 'conflict':
-      return refuse(use.route, conflict(nameOfQuestion(use.request) !== undefined));
+      // Only what a proxy asks again stands for less than an Idempotency-Key.
+      return refuse(use.route, conflict(key?.forMs !== undefined));
     case 'in_use':
     case 'lost':
       return refuse(use.route, inUse());
