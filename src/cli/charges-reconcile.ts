@@ -15,8 +15,8 @@ import { createRandom, systemClock, systemSchedule } from '../host/clock.ts';
 import { commandCause } from './command-cause.ts';
 import { EXIT, type ExitCode, type Io } from './command.ts';
 import { talk } from './configuration.ts';
+import { everyCharge } from './every-charge.ts';
 
-const PAGE = 200;
 const ALIVE_MS = 60_000;
 
 /** Exit code 1 if a charge is still without an end. */
@@ -30,10 +30,9 @@ export async function reconcileCharges(
   const [clock, random] = [systemClock, createRandom()];
   const chargeLog = { changed: () => undefined };
   const seen = new Map<string, Charge>();
-  const settling = await listSettling(ledger);
   await withChain(receivers, io, async (rail) => {
     const deps = { rail, ledger, chargeLog, ranUnpaid: () => undefined, log, clock, random };
-    for (const id of settling) {
+    for await (const { id } of everyCharge(ledger, { states: ['settling'] })) {
       const found = await ledger.findByChargeId(id);
       const charge = found && (await reconcileNow(deps, found));
       if (charge === undefined) io.err(`${id}: somebody works on it right now`);
@@ -54,17 +53,6 @@ export async function reconcileCharges(
     if (charges.length === 0) io.err('no charge is settling without an owner');
   }
   return charges.some(({ status }) => status === 'settling') ? EXIT.no : EXIT.fine;
-}
-
-/** All of them are listed before the first is looked at, because one that ends leaves its page. */
-async function listSettling({ list }: Pick<ChargeReports, 'list'>): Promise<readonly string[]> {
-  const settling: string[] = [];
-  for (let before: number | undefined; ;) {
-    const { charges, nextBefore } = await list({ limit: PAGE, states: ['settling'], before });
-    for (const { id } of charges) settling.push(id);
-    if (nextBefore === undefined) return settling;
-    before = nextBefore;
-  }
 }
 
 /** An operator's last word: the payment did not and will not move (`fail`), or it did (`settled`). */

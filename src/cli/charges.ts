@@ -16,12 +16,11 @@ import type { Args } from './args.ts';
 import { EXIT, type Command, type ExitCode, type Io } from './command.ts';
 import { readIdPart, shortId } from '../domain/payment/quote.ts';
 import { tableOf } from './table.ts';
+import { everyCharge } from './every-charge.ts';
 import { CONFIG_FLAG, loadFor, talk, type ConfigurationResult } from './configuration.ts';
 import { messageOf } from '../host/error-message.ts';
 
 const TRANSACTION = /^(?:0x[0-9a-fA-F]{1,128}|[1-9A-HJ-NP-Za-km-z]{32,128})$/;
-/** Charges that a file of what is owed reads at a time. */
-const PAGE = 200;
 const ACTIONS = ['list', 'show', 'reconcile', 'refund', 'refunded'] as const;
 /** Flags that say something of one charge, and the action they belong to. */
 const WORDS = new Map([
@@ -281,16 +280,9 @@ async function listOwedCsv(
 ): Promise<ExitCode> {
   const { owedHeader, owedLine } = await import('../registry/charges/owed-csv.ts');
   io.out(owedHeader().trimEnd());
-  for (let before: number | undefined; ;) {
-    const { charges: page, nextBefore } = await ledger.list({
-      ...filter,
-      limit: isAll ? PAGE : filter.limit,
-      before,
-    });
-    for (const charge of page) io.out(owedLine(charge).trimEnd());
-    if (nextBefore === undefined || !isAll) return EXIT.fine;
-    before = nextBefore;
-  }
+  const charges = isAll ? everyCharge(ledger, filter) : (await ledger.list(filter)).charges;
+  for await (const charge of charges) io.out(owedLine(charge).trimEnd());
+  return EXIT.fine;
 }
 
 async function show(ledger: StoredLedger, id: string, args: Args, io: Io): Promise<ExitCode> {
