@@ -135,6 +135,7 @@ function bodyOf(p: Problem): string {
   });
 }
 
+/** Said by the listener, and of a version that its parser lets through. */
 export const HTTP_VERSION_UNSUPPORTED = problem(
   'http_version_unsupported',
   'This server speaks HTTP/1.1 and HTTP/1.0.',

@@ -60,7 +60,7 @@ export function judgeService(
   of: { readonly receiver: string } | { readonly facilitator: string; readonly isRefused: boolean } | undefined,
 ): readonly AttentionFinding[] {
   if (of === undefined) return [];
-  const detail = `${sentence.charAt(0).toUpperCase()}${sentence.slice(1).replace(/\.$/, '')}.`;
+  const detail = `${sentence.charAt(0).toUpperCase()}${withoutFullStop(sentence.slice(1))}.`;
   const link = '/desk/receivers';
   if ('receiver' in of) return [finding('receiver_unpayable', detail, { subject: of.receiver, link })];
   const code = of.isRefused ? 'facilitator_unauthorized' : 'facilitator_failing';
@@ -182,12 +182,17 @@ export function judgeDifferences(count: number, settings: readonly string[]): re
 
 export function judgeRefusedConfig(reason: string | undefined): readonly AttentionFinding[] {
   if (reason === undefined) return [];
-  const detail = `A changed configuration was refused, and the old one stays in force: ${reason.replace(/\.$/, '')}. \`tollgate check\` says all that is wrong.`;
+  const detail = `A changed configuration was refused, and the old one stays in force: ${withoutFullStop(reason)}. \`tollgate check\` says all that is wrong.`;
   return [finding('config_refused', detail, { link: '/desk/audit?kind=config.refused' })];
 }
 
 export function judgeLedger(reason: string | undefined): readonly AttentionFinding[] {
   if (reason === undefined) return [];
-  const detail = `Payments are answered 503: ${reason.replace(/\.$/, '')}. Free routes and 402s go on.`;
+  const detail = `Payments are answered 503: ${withoutFullStop(reason)}. Free routes and 402s go on.`;
   return [finding('ledger_unavailable', detail)];
+}
+
+/** A sentence for the inside of another one. */
+function withoutFullStop(sentence: string): string {
+  return sentence.replace(/\.$/, '');
 }
