@@ -46,7 +46,7 @@ export type RequestCounterDeps = {
 /** Identities of one group, such as the networks of one subscriber, in a window. */
 const GROUP_IDENTITIES = 16;
 const IDENTITY_BYTES = 18;
-/** Requests that may come again, and are remembered with how often they did. */
+/** Number of named requests of which it is known how often they came. */
 const NAMES = 10_000;
 const PAUSES_MS = [100, 500, 2_000, 10_000, 30_000];
 
@@ -58,7 +58,13 @@ export function createRequestCounter(
   const digest = (...parts: readonly (string | number)[]): string =>
     createHmac('sha256', key).update(JSON.stringify(parts)).digest().toString('base64url', 0, IDENTITY_BYTES);
   const change = store && inBatches(store);
-  const named = new LRUCache<string, number>({ max: NAMES });
+  const asks = new LRUCache<string, number>({ max: NAMES });
+  /** Notes that the request of `changeId` came; whether it came so often that it is taken for a new one. */
+  const comesTooOften = (changeId: string): boolean => {
+    const times = (asks.get(changeId) ?? 0) + 1;
+    asks.set(changeId, times);
+    return times > 1 + REPEATS;
+  };
 
   const giveBack = (take: CounterTake, tries = 0): void => {
     const { scope, startMs, endMs, identity, changeId } = take;
@@ -90,12 +96,10 @@ export function createRequestCounter(
           return 'unavailable';
         }
       };
-      if (name !== undefined) {
-        const changeId = digest(scope, startMs, subject, name);
-        const asks = (named.get(changeId) ?? 0) + 1;
-        named.set(changeId, asks);
-        // One that comes too often is counted anew, as is what was given back.
-        const known = asks > 1 + REPEATS ? 'given_back' : await takeAs(changeId);
+      const named = name === undefined ? undefined : digest(scope, startMs, subject, name);
+      if (named !== undefined && !comesTooOften(named)) {
+        const known = await takeAs(named);
+        // What was given back meanwhile is counted anew.
         if (known !== 'given_back') return known;
       }
       const taken = await takeAs(newId());
