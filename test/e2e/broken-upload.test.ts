@@ -8,12 +8,14 @@ import { startUpstream, type Upstream } from '../support/upstream.ts';
 
 const BROKEN = 'zz\r\n';
 const files = temporaryFolder();
+/** Set while settlements wait. */
+let settling: Promise<void> | undefined;
 let believer: Awaited<ReturnType<typeof startBeliever>>;
 let upstream: Upstream;
 let tollgate: TollgateProcess;
 
 beforeAll(async () => {
-  believer = await startBeliever();
+  believer = await startBeliever((operation) => (operation === 'settle' ? settling : undefined));
   upstream = await startUpstream((req, res) => {
     req.resume().on('end', () => res.end('done'));
   });
@@ -126,3 +128,23 @@ test.each(['GET', 'POST'])(
     expect(await payWhole(method, credential)).toEqual([200, 'done']);
   },
 );
+
+test('behaviour: a body that breaks while its payment is settled: the refusal waits for the end, and says that it was charged', async () => {
+  const credential = await credentialFor('POST');
+  const [asked, calls] = [upstream.seen.length, believer.calls.length];
+  const held = Promise.withResolvers<void>();
+  settling = held.promise;
+  const client = await upload('POST', credential, '3\r\nabc\r\n');
+  await vi.waitFor(() => expect(believer.calls.slice(calls)).toEqual(['verify', 'settle']), { timeout: 30_000 });
+  client.send(BROKEN);
+  // The process has read it once it answers another one.
+  await fetch(`${tollgate.url('proxy')}/free`);
+  settling = undefined;
+  held.resolve();
+  const { answer, said } = await refused(client);
+  expect(said).toMatchObject({ charge_id: expect.stringMatching(/^chg_/) as string, charged: true });
+  expect(headerOf(answer, 'payment-response')).toBeDefined();
+  expect(upstream.seen.slice(asked).map(({ url }) => url)).not.toContain('/paid');
+  expect(await payWhole('POST', credential)).toEqual([200, 'done']);
+  expect(believer.calls.slice(calls)).toEqual(['verify', 'settle']);
+});

@@ -185,19 +185,22 @@ export async function startPlans(
   };
 }
 
-/** A facilitator that takes every payment for good. */
-export async function startBeliever(): Promise<{ url: string; calls: string[]; close: () => Promise<void> }> {
+/** A facilitator that takes every payment for good. `before` is awaited before each verdict and settlement. */
+export async function startBeliever(
+  before: (operation: string) => Promise<void> | undefined = () => undefined,
+): Promise<{ url: string; calls: string[]; close: () => Promise<void> }> {
   const calls: string[] = [];
   const server = createServer((req, res) => {
     let text = '';
     req.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-    req.on('end', () => {
+    const answer = async (): Promise<void> => {
       const operation = (req.url ?? '').slice(1);
       if (operation === 'supported') {
         res.end('{"kinds":[]}');
         return;
       }
       calls.push(operation);
+      await before(operation);
       const { paymentPayload } = JSON.parse(text) as {
         paymentPayload: { payload: { authorization: { from: string; nonce: string } } };
       };
@@ -205,7 +208,8 @@ export async function startBeliever(): Promise<{ url: string; calls: string[]; c
       const settled = { success: true, transaction: nonce, network: 'eip155:84532', payer: from };
       res.writeHead(200, { 'content-type': 'application/json' });
       res.end(JSON.stringify(operation === 'verify' ? { isValid: true, payer: from } : settled));
-    });
+    };
+    req.on('end', () => void answer());
   });
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
