@@ -146,7 +146,7 @@ export function temporaryFolder(): {
 
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _options, VITEST: _vitest, NODE_ENV: _env, ...rest } = process.env;
-  // npm's would be told in advice: `npx tollgate` in place of `tollgate`.
+  // With npm's variables the program advises `npx tollgate` in place of `tollgate`.
   return Object.fromEntries(Object.entries(rest).filter(([name]) => !/^(TOLLGATE|npm)_/.test(name)));
 }
 

@@ -62,11 +62,13 @@ async function heldBy(server: Server): Promise<number> {
   const collections = /^nodejs_gc_duration_seconds_count\{kind="major"\} (\d+)/m;
   const scrape = async (): Promise<string> =>
     (await ask(server.port('admin'), { method: 'GET', path: '/metrics' })).body.toString();
-  const numberIn = (text: string, pattern: RegExp): number => Number(pattern.exec(text)?.[1] ?? 0);
-  const before = numberIn(await scrape(), collections);
+  const numberIn = (text: string, pattern: RegExp): number => Number(pattern.exec(text)?.[1]);
+  // None is told before the first one.
+  const collectedIn = (text: string): number => numberIn(text, collections) || 0;
+  const before = collectedIn(await scrape());
   process.kill(server.pid, 'SIGUSR2');
   let text = await scrape();
-  while (numberIn(text, collections) <= before) text = await scrape();
+  while (collectedIn(text) <= before) text = await scrape();
   const [heap, external] = ['heap_size_used', 'external_memory'].map((name) =>
     numberIn(text, new RegExp(`^nodejs_${name}_bytes (\\d+)`, 'm')),
   );
