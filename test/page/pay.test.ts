@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { devices, type Page } from 'playwright-core';
 import { generatePrivateKey } from 'viem/accounts';
 import type { BrowserWallet } from '../support/chain/browser-wallet.ts';
-import { click, connect, createPageLab, title, words } from '../support/page-lab.ts';
+import { click, connect, createPageLab, shownCard, title, words } from '../support/page-lab.ts';
 import { PAY_TO } from '../support/paid-tollgate.ts';
 
 const LARGE = 'x'.repeat(2 * 1024 * 1024);
@@ -370,8 +370,8 @@ describe('what comes in between', () => {
       });
     });
     await click(page, 'Pay 0.10 USDC');
-    await title(page, 'Your payment is being worked on').waitFor();
-    await title(page, 'It cannot be answered right now').waitFor();
+    await shownCard(page, 'Your payment is being worked on');
+    await shownCard(page, 'It cannot be answered right now');
     await title(page, 'Paid').waitFor();
     expect(wallet.signatures()).toBe(1);
   });

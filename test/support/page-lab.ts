@@ -1,10 +1,10 @@
 // The page for people, for one test file: a paid Tollgate over a real chain, a real browser, wallets with test money, and the
 // words by which a test finds things on the page. Whatever the policy refuses or the page throws fails the test it happens in.
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
+import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { startBrowser, type TestBrowser, type WatchedPage } from './browser.ts';
 import { createBrowserWallet, type BrowserWallet } from './chain/browser-wallet.ts';
-import { startPaidTollgate, type PaidTollgate } from './paid-tollgate.ts';
+import { startPaidTollgate, until, type PaidTollgate } from './paid-tollgate.ts';
 
 export type PageLab = {
   readonly paid: () => PaidTollgate;
@@ -43,6 +43,7 @@ export function createPageLab(options: Parameters<typeof startPaidTollgate>[0]):
   });
   const openPage: PageLab['openPage'] = async (wallets = [], contextOptions = {}) => {
     const watched = await browser.open(contextOptions, async (context) => {
+      await keepCards(context);
       for (const wallet of wallets) await wallet.install(context);
     });
     open.push(watched);
@@ -71,6 +72,46 @@ export function createPageLab(options: Parameters<typeof startPaidTollgate>[0]):
       return { ...watched, wallet };
     },
   };
+}
+
+/** A card that the page showed, as it was. */
+export type ShownCard = {
+  readonly headline: string;
+  readonly text: string;
+  readonly buttons: readonly string[];
+  /** What the page says of the payment, above the card. */
+  readonly state: string;
+};
+
+const CARDS = new WeakMap<Page, ShownCard[]>();
+
+/** Hands every card to the test: one that goes by itself can be looked at in peace. */
+async function keepCards(context: BrowserContext): Promise<void> {
+  await context.exposeBinding('keepCard', ({ page }, card: ShownCard) => {
+    CARDS.set(page, [...(CARDS.get(page) ?? []), card]);
+  });
+  await context.addInitScript({
+    content: `
+      let last;
+      new MutationObserver(() => {
+        const panel = document.querySelector('.panel');
+        const heading = panel?.querySelector('h2');
+        if (!heading || heading === last) return;
+        last = heading;
+        keepCard({
+          headline: heading.innerText,
+          text: panel.innerText,
+          buttons: [...panel.querySelectorAll('button')].map((button) => button.innerText),
+          state: document.querySelector('#state').innerText,
+        });
+      }).observe(document, { childList: true, subtree: true });`,
+  });
+}
+
+/** The first card of this headline, as soon as the page showed it, whatever it shows now. */
+export function shownCard(page: Page, headline: string): Promise<ShownCard> {
+  const isIt = (card: ShownCard): boolean => card.headline === headline;
+  return until(`the card "${headline}"`, async () => CARDS.get(page)?.find(isIt));
 }
 
 export const title = (page: Page, text: string): Locator => page.getByRole('heading', { name: text, exact: true });
