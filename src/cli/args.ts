@@ -43,15 +43,19 @@ export function readArgs(
     tokens: true,
   });
   const problems: string[] = [];
+  const unknown = new Set<number>();
   const values = new Map<string, string[]>();
   for (const token of tokens) {
     if (token.kind !== 'option') continue;
     const flag = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined;
     if (flag === undefined) {
-      const meant = suggest(token.name, Object.keys(flags));
-      problems.push(
-        `${token.rawName}: is not known here; ${meant === undefined ? '--help lists what is' : `did you mean --${meant}?`}`,
-      );
+      // Letters behind one dash are read as flags of one letter each: the first one is told.
+      if (unknown.has(token.index)) continue;
+      unknown.add(token.index);
+      const isRow = (argv[token.index] ?? '').length > 2 && !token.rawName.startsWith('--');
+      const meant = isRow ? undefined : suggest(token.name, Object.keys(flags));
+      const advice = isRow && words.max > 0 ? 'write -- before a word that begins with -' : '--help lists what is';
+      problems.push(`${token.rawName}: is not known here; ${meant === undefined ? advice : `did you mean --${meant}?`}`);
       continue;
     }
     const name = `--${token.name}`;

@@ -29,6 +29,11 @@ describe('flags', () => {
     ['an unknown flag', ['--rout', 'x'], ['--rout: is not known here; did you mean --route?']],
     ['an unknown short flag', ['-x'], ['-x: is not known here; --help lists what is']],
     [
+      'a word that begins with a dash, as the end of a charge id may',
+      ['-2GYQ'],
+      ['-2: is not known here; write -- before a word that begins with -'],
+    ],
+    [
       'a flag of an object',
       ['--__proto__', '--toString'],
       ['--__proto__: is not known here; --help lists what is', '--toString: is not known here; --help lists what is'],
