@@ -92,9 +92,11 @@ async function write(deps: ReconcileDeps, id: string, event: ChargeEvent): Promi
       chargeLog.changed(advanced.charge, event.kind);
       return advanced.charge;
     }
-    // A look that another process was faster with is not worth a word; money that cannot be booked is.
-    const level = event.kind === 'settled' ? 'error' : 'debug';
-    log[level]('a look at a charge was not written', { charge_id: id, event: event.kind, because: advanced.because });
+    // Not worth a word if another process was faster, or the payer came; money that the charge's end leaves unbooked is.
+    const { because, charge } = advanced;
+    const isBooked = because === 'lease_running' || charge?.state === 'settled' || charge?.state === 'delivered';
+    const level = event.kind === 'settled' && !isBooked ? 'error' : 'debug';
+    log[level]('a look at a charge was not written', { charge_id: id, event: event.kind, because });
   } catch (error) {
     if (!(error instanceof LedgerUnavailable)) throw error;
     log.debug('a look at a charge was not written', { charge_id: id, event: event.kind, error });

@@ -709,4 +709,45 @@ describe('the reconciler', () => {
       2,
     ]);
   });
+
+  describe('what the chain proves while somebody else writes', () => {
+    const begin = async (look: Promise<Look>, settle: (calls: number) => Promise<Settlement> | Settlement) => {
+      let looks = 0;
+      const stage = createPayStage({
+        settle: (calls) => (calls === 1 ? unknown() : settle(calls)),
+        look: () => (++looks === 1 ? look : { kind: 'unavailable', detail: 'busy' }),
+      });
+      await stage.pay({ method: 'POST' });
+      await stage.pass(1_000);
+      await stage.beginLooks();
+      return stage;
+    };
+
+    it('behaviour: it is no error if the payer is at it, or has booked it', async () => {
+      for (const isBooked of [false, true]) {
+        const [slow, paying] = [gate<Look>(), gate<Settlement>()];
+        const stage = await begin(slow.promise, () => paying.promise);
+        const again = stage.pay({ method: 'POST' });
+        await stage.pass(0);
+        if (isBooked) paying.open(settled());
+        await stage.pass(0);
+        slow.open({ kind: 'proven', proof });
+        await stage.pass(0);
+        paying.open(settled());
+        await again;
+        expect([stage.errors, stage.charges()[0]?.state]).toEqual([[], 'settled']);
+      }
+    });
+
+    it('behaviour: it is an error if the charge has another end: money came that nobody books', async () => {
+      const slow = gate<Look>();
+      const stage = await begin(slow.promise, settled);
+      const [{ id } = { id: '' }] = stage.charges();
+      const failed = { kind: 'failed', by: 'chain', reason: 'authorization_expired_unused' } as const;
+      await stage.ledger.advance(id, failed, { owner: 'another', changeId: 'another' });
+      slow.open({ kind: 'proven', proof });
+      await stage.pass(0);
+      expect([stage.errors, stage.charges()[0]?.state]).toEqual([['a look at a charge was not written'], 'failed']);
+    });
+  });
 });

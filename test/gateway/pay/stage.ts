@@ -57,6 +57,8 @@ export type PayStage = {
   readonly offer: Offer;
   readonly settleCalls: () => number;
   readonly charges: () => readonly Charge[];
+  /** What was logged as an error. */
+  readonly errors: readonly string[];
   /** What the charge log was told, in order. */
   readonly changes: readonly string[];
   /** How payments ended, each with its network. */
@@ -159,7 +161,9 @@ export function createPayStage(script: RailScript = {}): PayStage {
     look: async (charge) =>
       script.look?.(charge.payment.unique, charge) ?? { kind: 'unavailable', detail: 'nobody to ask' },
   };
-  const log = { debug: ignore, info: ignore, warn: ignore, error: ignore, enabled: () => false };
+  const errors: string[] = [];
+  const error = (sentence: string): void => void errors.push(sentence);
+  const log = { debug: ignore, info: ignore, warn: ignore, error, enabled: () => false };
   const changes: string[] = [];
   const counts: string[] = [];
   const counted = (_routeId: string, result: string, network: string | undefined): void =>
@@ -201,6 +205,7 @@ export function createPayStage(script: RailScript = {}): PayStage {
     offer,
     settleCalls: () => settles,
     charges: durable.all,
+    errors,
     changes,
     counts,
     reconcile: async () => void (await Promise.all(await reconcile())),
