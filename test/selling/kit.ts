@@ -115,7 +115,8 @@ export async function startPlans(
   const monotonic = (): number =>
     startsMsAgo > 0 ? systemClock.monotonic() : (still?.monotonic ?? systemClock.monotonic()) + ahead;
   const standAt = (time: number): void => {
-    still = { now: time - ahead, monotonic: systemClock.monotonic() };
+    // Whole, so that sums are the same in whatever order they are made: a test asks at the last millisecond.
+    still = { now: time - ahead, monotonic: Math.ceil(systemClock.monotonic()) };
   };
   const log = createLog('debug', (line) => void lines.push(JSON.parse(line) as LogFields), now);
   const configOf = (said: string): Config =>
