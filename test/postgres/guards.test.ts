@@ -6,6 +6,7 @@ import type { Charge, Claim } from '../../src/domain/payment/charge.ts';
 import { decideClaim, presentedBy, type ClaimOptions } from '../../src/domain/payment/claim-policy.ts';
 import { createLedger, LedgerUnavailable, type Ledger, type StoredCharge } from '../../src/domain/payment/ledger.ts';
 import { transition, type ChargeEvent } from '../../src/domain/payment/transition.ts';
+import type { CounterResult } from '../../src/domain/selling/counter.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createRandom } from '../../src/host/clock.ts';
 import { toRowChange, toRowInsert } from '../../src/registry/store/charge-values.ts';
@@ -183,6 +184,34 @@ describe.skipIf(!hasPostgres)('PostgreSQL, and many on it', () => {
     await expect(stuck).rejects.toThrow(LedgerUnavailable);
     await holding.end('ROLLBACK');
     expect((await ledger.claim(what, options())).kind).toBe('claimed');
+  });
+
+  test('behaviour: a count that waited too long for a row of somebody else is made again, and counts once', async () => {
+    const { counters } = (await opened()).charges;
+    const startMs = Date.now();
+    const count = (changeId: string): Promise<readonly CounterResult[]> =>
+      counters.change([
+        {
+          ...{ kind: 'take', scope: 'held', startMs, endMs: startMs + LEASE, identity: 'one', changeId },
+          ...{ limit: 9, identities: 9, group: null, groupIdentities: 9 },
+        },
+      ]);
+    await count('first');
+    const holding = await holdTransaction(url);
+    closing.push(() => holding.end('ROLLBACK'));
+    await holding.query("SELECT 1 FROM tollgate.counter_windows WHERE scope = 'held' FOR UPDATE");
+    const counted = count('second');
+    counted.catch(() => undefined);
+    const tries = new Set<unknown>();
+    await until('it is tried again', async () => {
+      for (const { begun } of await server.query(
+        `SELECT xact_start::text AS begun FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = '${name}'`,
+      ))
+        tries.add(begun);
+      return tries.size === 2;
+    });
+    await holding.end('ROLLBACK');
+    expect(await counted).toEqual([{ kind: 'counted', used: 2 }]);
   });
 
   test('attack: a row that another transaction just wrote is met, though the statement that waited for it did not see it', async () => {

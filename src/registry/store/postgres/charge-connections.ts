@@ -10,7 +10,10 @@ import { refusalOf, runBatch, type BatchCall, type BatchOptions, type BatchResul
 import { byteOf, codeOf, ConnectionLost, messageOf, type Link, type Session } from './connection.ts';
 
 type ChargeConnections = Omit<CallQueue<BatchCall, BatchResult>, 'isClosed'> & {
-  /** Lends a connection for work that is no call of a payment. Rejects with LedgerUnavailable. */
+  /**
+   * Lends a connection for work that is no call of a payment. Work that waited too long for another transaction is done
+   * again from its beginning. Rejects with LedgerUnavailable.
+   */
   readonly use: <T>(work: (session: Session, shard: number) => Promise<T>) => Promise<T>;
 };
 
@@ -50,12 +53,15 @@ export function createChargeConnections(options: ChargeConnectionsOptions): Char
     ...queue,
     use: async (work) => {
       if (queue.isClosed()) throw new LedgerUnavailable('The ledger is closed.');
-      const lane = lanes[next++ % lanes.length];
-      if (lane === undefined) throw new LedgerUnavailable('There is no connection for it.');
-      try {
-        return await lane.connection.use(performance.now() + timeoutMs, (session) => work(session, lane.shard));
-      } catch (error) {
-        throw new LedgerUnavailable(messageOf(error), { cause: error });
+      const deadline = performance.now() + timeoutMs;
+      for (let tries = 1; ; tries++) {
+        const lane = lanes[next++ % lanes.length];
+        if (lane === undefined) throw new LedgerUnavailable('There is no connection for it.');
+        try {
+          return await lane.connection.use(deadline, (session) => work(session, lane.shard));
+        } catch (error) {
+          if (tries === TRIES || !isContended(error)) throw new LedgerUnavailable(messageOf(error), { cause: error });
+        }
       }
     },
   };
@@ -92,8 +98,7 @@ function createCarrier(
           await wait(LOST_MS);
           return unlessLate(pending, answers, messageOf(error));
         }
-        const isContended = CONTENDED.has(codeOf(error) ?? '');
-        if (isContended) lane.shard = drawShard();
+        if (isContended(error)) lane.shard = drawShard();
         // A call may be one that cannot be carried out; the others must not suffer.
         if (pending.length > 1) {
           const half = Math.ceil(pending.length / 2);
@@ -101,7 +106,7 @@ function createCarrier(
           return [...left, ...(await carry(pending.slice(half), answers))];
         }
         const [only] = pending;
-        if (only === undefined || (isContended && tries < TRIES)) continue;
+        if (only === undefined || (isContended(error) && tries < TRIES)) continue;
         const refusal = refusalOf(only.call, error);
         if (refusal === undefined) answers.refuse(only, messageOf(error));
         else answers.finish(only, refusal);
@@ -110,6 +115,10 @@ function createCarrier(
     }
   };
   return { carry, close: lane.connection.close };
+}
+
+function isContended(error: unknown): boolean {
+  return CONTENDED.has(codeOf(error) ?? '');
 }
 
 /** Leaves those that still have time, and refuses the others. */
