@@ -55,7 +55,9 @@ export function readArgs(
       const isRow = (argv[token.index] ?? '').length > 2 && !token.rawName.startsWith('--');
       const meant = isRow ? undefined : suggest(token.name, Object.keys(flags));
       const advice = isRow && words.max > 0 ? 'write -- before a word that begins with -' : '--help lists what is';
-      problems.push(`${token.rawName}: is not known here; ${meant === undefined ? advice : `did you mean --${meant}?`}`);
+      problems.push(
+        `${token.rawName}: is not known here; ${meant === undefined ? advice : `did you mean --${meant}?`}`,
+      );
       continue;
     }
     const name = `--${token.name}`;
