@@ -7,7 +7,8 @@ import type { Random } from '../../../host/clock.ts';
 import type { Log } from '../../../host/log.ts';
 import { createCallQueue, type Answers, type CallQueue, type Carrier, type PendingCall } from '../call-queue.ts';
 import { refusalOf, runBatch, type BatchCall, type BatchOptions, type BatchResult } from './charge-batch.ts';
-import { byteOf, codeOf, ConnectionLost, messageOf, type Link, type Session } from './connection.ts';
+import { byteOf, ConnectionLost, messageOf, type Link, type Session } from './connection.ts';
+import { insist, isContended, TRIES } from './contention.ts';
 
 type ChargeConnections = Omit<CallQueue<BatchCall, BatchResult>, 'isClosed'> & {
   /**
@@ -34,9 +35,6 @@ type Lane = { readonly connection: Link; shard: number };
 
 const MAX_BATCH = 256;
 const SHARDS = 16;
-/** Codes of a transaction that was given up because it waited for another one: in a circle, or for too long. */
-const CONTENDED: ReadonlySet<string> = new Set(['40P01', '55P03', '40001']);
-const TRIES = 5;
 /** Pause before what a lost connection left unknown is asked again. */
 const LOST_MS = 20;
 
@@ -54,14 +52,14 @@ export function createChargeConnections(options: ChargeConnectionsOptions): Char
     use: async (work) => {
       if (queue.isClosed()) throw new LedgerUnavailable('The ledger is closed.');
       const deadline = performance.now() + timeoutMs;
-      for (let tries = 1; ; tries++) {
-        const lane = lanes[next++ % lanes.length];
-        if (lane === undefined) throw new LedgerUnavailable('There is no connection for it.');
-        try {
-          return await lane.connection.use(deadline, (session) => work(session, lane.shard));
-        } catch (error) {
-          if (tries === TRIES || !isContended(error)) throw new LedgerUnavailable(messageOf(error), { cause: error });
-        }
+      try {
+        return await insist(deadline, async () => {
+          const lane = lanes[next++ % lanes.length];
+          if (lane === undefined) throw new Error('There is no connection for it.');
+          return lane.connection.use(deadline, (session) => work(session, lane.shard));
+        });
+      } catch (error) {
+        throw new LedgerUnavailable(messageOf(error), { cause: error });
       }
     },
   };
@@ -115,10 +113,6 @@ function createCarrier(
     }
   };
   return { carry, close: lane.connection.close };
-}
-
-function isContended(error: unknown): boolean {
-  return CONTENDED.has(codeOf(error) ?? '');
 }
 
 /** Leaves those that still have time, and refuses the others. */

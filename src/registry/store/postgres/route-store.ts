@@ -6,6 +6,7 @@ import { StoreUnavailable, type Head, type RouteStore } from '../ports.ts';
 import { readChange, readHead, readHistory, readRoute } from '../route-values.ts';
 import { plain } from './charge-batch.ts';
 import { inTransaction, messageOf, PostgresRefusal, type Session } from './connection.ts';
+import { insist } from './contention.ts';
 import type { Links } from './links.ts';
 import { createRouteSql, writeRoutes } from './route-writes.ts';
 import type { ChangeWatch } from './change-watch.ts';
@@ -87,14 +88,18 @@ export function createRoutes({
   };
 }
 
-/** Asks the database. An error of it or its connection goes out as StoreUnavailable. */
+/**
+ * Asks the database; again, from the beginning of `work`, if it waited too long for another transaction. An error of the
+ * database or its connection goes out as StoreUnavailable.
+ */
 export function createAsk(
   { controlFor, timeoutMs }: Links,
   operation: 'read' | 'change',
 ): <T>(work: (session: Session) => Promise<T>) => Promise<T> {
   return async (work) => {
+    const deadline = performance.now() + timeoutMs;
     try {
-      return await controlFor[operation].use(performance.now() + timeoutMs, work);
+      return await insist(deadline, () => controlFor[operation].use(deadline, work));
     } catch (error) {
       if (error instanceof TypeError || error instanceof PostgresRefusal) throw error;
       throw new StoreUnavailable(messageOf(error), { cause: error });
