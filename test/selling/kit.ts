@@ -24,7 +24,7 @@ export type PlanKit = {
   /** Folder of its configuration and its store. */
   readonly folder: string;
   readonly lines: readonly LogFields[];
-  /** Sends a request, the target byte for byte. */
+  /** Sends a request, the target byte for byte. It is answered, and over and done with at Tollgate: counted, logged and kept. */
   readonly ask: (target: string, ask?: Ask) => Promise<Answer>;
   /** Sends it with a payment of what a 402 for it asks. */
   readonly pay: (target: string, ask?: Ask) => Promise<Answer>;
@@ -118,7 +118,19 @@ export async function startPlans(
     // Whole, so that sums are the same in whatever order they are made: a test asks at the last millisecond.
     still = { now: time - ahead, monotonic: Math.ceil(systemClock.monotonic()) };
   };
-  const log = createLog('debug', (line) => void lines.push(JSON.parse(line) as LogFields), now);
+  const over = new Set<unknown>();
+  const waiting = new Map<unknown, () => void>();
+  const log = createLog(
+    'debug',
+    (written) => {
+      const line = JSON.parse(written) as LogFields;
+      lines.push(line);
+      if (line.msg !== 'request') return;
+      over.add(line['request_id']);
+      waiting.get(line['request_id'])?.();
+    },
+    now,
+  );
   const configOf = (said: string): Config =>
     readText(
       around(
@@ -144,14 +156,21 @@ export async function startPlans(
     req.on('error', reject).end(body);
     return promise;
   };
+  // A client may have its answer before Tollgate has noted that it was handed over.
+  const sendWhole = async (target: string, ask?: Ask): Promise<Answer> => {
+    const answer = await send('proxy', target, ask);
+    const id = answer.headers['x-request-id'];
+    if (id !== undefined && !over.has(id)) await new Promise<void>((resolve) => void waiting.set(id, resolve));
+    return answer;
+  };
   return {
     ...{ upstream, folder: files.folder, lines, now, facilitated: calls },
-    ask: (target, ask) => send('proxy', target, ask),
+    ask: sendWhole,
     pay: async (target, ask = {}) => {
-      const asked = await send('proxy', target, ask);
+      const asked = await sendWhole(target, ask);
       const terms = readTerms(String(asked.headers['payment-required']));
       const payment = makeUpPayment(terms, now());
-      return send('proxy', target, { ...ask, headers: { ...ask.headers, 'payment-signature': payment } });
+      return sendWhole(target, { ...ask, headers: { ...ask.headers, 'payment-signature': payment } });
     },
     told: () => upstream.seen.at(-1)?.headers ?? {},
     metrics: async () => (await send('admin', '/metrics')).body,
