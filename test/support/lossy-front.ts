@@ -2,6 +2,7 @@
 // back, or answer in the registry's place.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
+import type { Clock, Schedule } from '../../src/host/clock.ts';
 
 /** Answers a call. Where it throws, the connection ends. */
 export type Front = (request: Request) => Promise<Response>;
@@ -37,30 +38,53 @@ async function relay(front: Front, port: number, req: IncomingMessage, res: Serv
   res.end();
 }
 
-/** The registry does what it was asked; the answers to the first `times` writes are lost on the way. */
-export function losing(
-  times: number,
-  lose: (response: Response) => Promise<Response>,
-): { front: Front; calls: () => number } {
+/** Loses an answer. `timeOut` has the calls that wait for one wait for too long. */
+type Lose = (response: Response, timeOut: () => void) => Promise<Response>;
+
+/** Time as the caller sees it. */
+export type CallerTime = { readonly clock: Clock; readonly schedule: Schedule };
+
+/**
+ * The registry does what it was asked; the answers to the first `times` writes are lost on the way. `time` stands still, so that
+ * no other answer is late: it goes on by pauses of up to 1 ms, and by the time-out of a call whose answer never comes.
+ */
+export function losing(times: number, lose: Lose): { front: Front; calls: () => number; time: CallerTime } {
   let calls = 0;
+  let now = 0;
+  const waiting = new Set<() => void>();
+  const schedule: Schedule = (ms, run) => {
+    const isOver = (): void => {
+      if (!waiting.delete(isOver)) return;
+      now += ms;
+      run();
+    };
+    waiting.add(isOver);
+    if (ms <= 1) setImmediate(isOver);
+    return () => void waiting.delete(isOver);
+  };
+  const timeOut = (): void => {
+    for (const isOver of waiting) isOver();
+  };
   return {
     calls: () => calls,
+    time: { schedule, clock: { now: Date.now, monotonic: () => now } },
     front: async (request) => {
       const isWrite = request.method !== 'GET';
       const lost = isWrite && calls++ < times;
       const response = await fetch(request);
-      return lost ? lose(response) : response;
+      return lost ? lose(response, timeOut) : response;
     },
   };
 }
 
-export const LOSSES: Record<string, (response: Response) => Promise<Response>> = {
+export const LOSSES: Record<string, Lose> = {
   'the connection ends': async (response) => {
     await response.arrayBuffer();
     throw new Error('the connection ends');
   },
-  'the answer never comes': async (response) => {
+  'the answer never comes': async (response, timeOut) => {
     await response.arrayBuffer();
+    timeOut();
     return new Promise<Response>(() => undefined);
   },
   'the answer ends half way': async (response) => {
