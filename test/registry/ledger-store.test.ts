@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createInterface } from 'node:readline';
 import { Worker } from 'node:worker_threads';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LedgerUnavailable, type PruneTimes } from '../../src/domain/payment/ledger.ts';
 import { REDEEM_MS, type ClaimResult } from '../../src/domain/payment/claim-policy.ts';
 import { createRandom } from '../../src/host/clock.ts';
@@ -388,6 +388,10 @@ describe('threads', () => {
   });
 
   test('behaviour: a thread that keeps dying is not started over and over', async () => {
+    // Time goes by only where the test says so.
+    let now = performance.now();
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => void clock.mockRestore());
     let started = 0;
     const ledger = open({
       spawn: () => {
@@ -397,6 +401,9 @@ describe('threads', () => {
     });
     for (let n = 0; n < 20; n++) await expect(claim(ledger, n)).rejects.toThrow(LedgerUnavailable);
     expect(started).toBe(1);
+    now += 1000;
+    await expect(claim(ledger, 20)).rejects.toThrow(LedgerUnavailable);
+    expect(started).toBe(2);
   });
 
   test('behaviour: a process that is done is not kept alive by an idle ledger', () => {

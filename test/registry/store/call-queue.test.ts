@@ -1,6 +1,6 @@
 // The queue in front of a ledger, with carriers that a test answers for: what goes out together, what is refused, and
 // what is never carried out.
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { LedgerUnavailable } from '../../../src/domain/payment/ledger.ts';
 import { createLog } from '../../../src/host/log.ts';
 import {
@@ -133,8 +133,13 @@ describe.each(['idle', 'at_once'] as const)('a call queue whose next batch goes 
   });
 
   test('refuses: a call whose time is over; one that was not sent by then is never carried out', async () => {
+    // Time goes by only where the test says so.
+    let now = performance.now();
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => void clock.mockRestore());
     const on = stage({ next, timeoutMs: 50 });
     const results = callAll(on, [1, 2, 3, 4]);
+    now += 50;
     const late = new LedgerUnavailable('The ledger did not answer within 50 milliseconds.');
     for (const result of results) await expect(result).rejects.toThrow(late);
     expect(on.queue.waiting()).toBe(0);
