@@ -124,23 +124,26 @@ test('behaviour: both workers say the price of the plan `default` for a route th
 });
 
 test('behaviour: a quote of one worker pays at the other what it says, and for nothing else', async () => {
-  const quotes = await all(24, (n) => ask(`/gen?size=large&n=${n}`));
-  const payments = quotes.map(({ terms }) => makeUpPayment(readTerms(terms), Date.now()));
-  const before = upstream.seen.length;
-  const others = await all(24, (n) => ask(`/gen?size=large&n=${n + 1}`, payments[n]));
-  expect(others.map(({ status, reason }) => `${status} ${reason}`)).toEqual(others.map(() => '402 quote_mismatch'));
-  const paid = await all(24, (n) => ask(`/gen?n=${n}&size=large`, payments[n]));
-  expect(paid.map(({ status }) => status)).toEqual(paid.map(() => 200));
-  const told = upstream.seen
-    .slice(before)
-    .map(
-      ({ url, headers }) =>
-        `${new URL(url, 'http://h').searchParams.get('n')} for ${String(headers['tollgate-amount'])}`,
-    );
-  expect(new Set(told)).toEqual(new Set(paid.map((_, n) => `${n} for 0.${50 + n}`)));
-  expect(told).toHaveLength(paid.length);
-  const [asking, paying] = [await workersOf(quotes), await workersOf(paid)];
-  expect(asking.filter((worker, n) => worker !== paying[n]).length).toBeGreaterThan(0);
+  // A busy machine may give all to one worker.
+  await until('a quote of one worker was paid at the other', async () => {
+    const quotes = await all(24, (n) => ask(`/gen?size=large&n=${n}`));
+    const payments = quotes.map(({ terms }) => makeUpPayment(readTerms(terms), Date.now()));
+    const before = upstream.seen.length;
+    const others = await all(24, (n) => ask(`/gen?size=large&n=${n + 1}`, payments[n]));
+    expect(others.map(({ status, reason }) => `${status} ${reason}`)).toEqual(others.map(() => '402 quote_mismatch'));
+    const paid = await all(24, (n) => ask(`/gen?n=${n}&size=large`, payments[n]));
+    expect(paid.map(({ status }) => status)).toEqual(paid.map(() => 200));
+    const told = upstream.seen
+      .slice(before)
+      .map(
+        ({ url, headers }) =>
+          `${new URL(url, 'http://h').searchParams.get('n')} for ${String(headers['tollgate-amount'])}`,
+      );
+    expect(new Set(told)).toEqual(new Set(paid.map((_, n) => `${n} for 0.${50 + n}`)));
+    expect(told).toHaveLength(paid.length);
+    const [asking, paying] = [await workersOf(quotes), await workersOf(paid)];
+    return asking.some((worker, n) => worker !== paying[n]);
+  });
 });
 
 test('behaviour: a price service is asked once by each worker for what is equal', async () => {
