@@ -391,7 +391,7 @@ describe('threads', () => {
     // Time goes by only where the test says so.
     let now = performance.now();
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
-    onTestFinished(() => void clock.mockRestore());
+    onTestFinished(() => clock.mockRestore());
     let started = 0;
     const ledger = open({
       spawn: () => {

@@ -136,7 +136,7 @@ describe.each(['idle', 'at_once'] as const)('a call queue whose next batch goes 
     // Time goes by only where the test says so.
     let now = performance.now();
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
-    onTestFinished(() => void clock.mockRestore());
+    onTestFinished(() => clock.mockRestore());
     const on = stage({ next, timeoutMs: 50 });
     const results = callAll(on, [1, 2, 3, 4]);
     now += 50;
