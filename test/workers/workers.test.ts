@@ -4,7 +4,7 @@ import { fork } from 'node:child_process';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createWorkerReloads } from '../../src/compose/workers/worker-reloads.ts';
-import { systemClock, systemSchedule } from '../../src/host/clock.ts';
+import { systemClock, systemSchedule, type Schedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { createHandOver } from '../../src/workers/hand-over.ts';
 import type { Member } from '../../src/workers/member.ts';
@@ -29,10 +29,17 @@ type House = {
   readonly close: () => Promise<void>;
 };
 
+type ReloadOptions = {
+  readonly answerMs?: number;
+  readonly reloadSchedule?: Schedule;
+  /** Told of each worker that answered to a new configuration. */
+  readonly onPrepared?: (worker: number) => void;
+};
+
 async function open(
   count: number,
   given: string,
-  { answerMs, ...limits }: Partial<SupervisorLimits> & { answerMs?: number } = {},
+  { answerMs, reloadSchedule, onPrepared, ...limits }: Partial<SupervisorLimits> & ReloadOptions = {},
 ): Promise<House> {
   const log = createLog('error', () => undefined, Date.now);
   const supervisor = createSupervisor({
@@ -50,11 +57,14 @@ async function open(
   onTestFinished(() => handOver.close());
   const answers: string[] = [];
   const deaths: { worker: number; run: string; reason: EndReason }[] = [];
-  const reloads = createWorkerReloads(supervisor, systemSchedule, answerMs);
+  const reloads = createWorkerReloads(supervisor, reloadSchedule ?? systemSchedule, answerMs);
   const { port } = await handOver.bind();
   await supervisor.start({
     heard: (member, message) => {
-      if (message.kind === 'prepared') reloads.prepared(member, message);
+      if (message.kind === 'prepared') {
+        reloads.prepared(member, message);
+        onPrepared?.(member.number);
+      }
       if (message.kind === 'answer') answers.push(message.answer);
     },
     able: handOver.able,
@@ -206,7 +216,16 @@ test('behaviour: a configuration is taken by all workers or by none', async () =
 });
 
 test('behaviour: a worker that does not answer to a new configuration is replaced, the others take it', async () => {
-  const { reloads, supervisor, deaths } = await open(2, 'old', { youngMs: 0, answerMs: 500 });
+  let endTime = (): void => undefined;
+  const { reloads, supervisor, deaths } = await open(2, 'old', {
+    youngMs: 0,
+    // The time to answer is up once the other one has answered.
+    reloadSchedule: (_ms, run) => {
+      endTime = run;
+      return () => undefined;
+    },
+    onPrepared: (worker) => worker === 2 && endTime(),
+  });
   (await reloads.prepare('ignored by 1'))();
   await vi.waitFor(() => expect(deaths.map(({ worker, reason }) => [worker, reason])).toEqual([[1, 'stalled']]), {
     timeout: 60_000,
