@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { systemSchedule } from '../../../../src/host/clock.ts';
+import { systemSchedule, type Schedule } from '../../../../src/host/clock.ts';
 import {
   createEventParser,
   readEvents,
@@ -36,7 +36,12 @@ afterEach(async () => {
   }
 });
 
-async function serve(handle: RequestListener, limits: Partial<RegistrySourceLimits> = {}, base = '') {
+async function serve(
+  handle: RequestListener,
+  limits: Partial<RegistrySourceLimits> = {},
+  base = '',
+  schedule: Schedule = systemSchedule,
+) {
   const seen: IncomingMessage[] = [];
   const server = createServer((req, res) => {
     seen.push(req);
@@ -50,13 +55,30 @@ async function serve(handle: RequestListener, limits: Partial<RegistrySourceLimi
     apiKey: KEY,
     version: '1.2.3',
     fetch: globalThis.fetch,
-    schedule: systemSchedule,
+    schedule,
     limits,
   });
   const ask = (known?: FoundSet, want: SetRequest['want'] = 'changed') => remote.fetchSet({ known, want }, NEVER);
   const connections = (): Promise<number> =>
     new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
   return { remote, ask, seen, port, connections };
+}
+
+/** Time that goes by only where a test says so. */
+function stillTime(): { readonly schedule: Schedule; readonly pass: (ms: number) => void } {
+  let now = 0;
+  const timers = new Set<{ readonly at: number; readonly run: () => void }>();
+  return {
+    schedule: (ms, run) => {
+      const timer = { at: now + ms, run };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+    pass: (ms) => {
+      now += ms;
+      for (const timer of timers) if (timer.at <= now && timers.delete(timer)) timer.run();
+    },
+  };
 }
 
 const answer =
@@ -312,23 +334,29 @@ describe('events', () => {
   });
 
   test('behaviour: an event stream that goes quiet is given up, heartbeats keep it', async () => {
+    const time = stillTime();
+    let beat = (): void => undefined;
     const { remote } = await serve(
       (_req, res) => {
-        res.writeHead(200, EVENTS);
-        let beats = 0;
-        const timer = setInterval(() => (++beats > 4 ? clearInterval(timer) : res.write(':\n')), 300);
-        res.on('close', () => clearInterval(timer));
+        res.writeHead(200, EVENTS).flushHeaders();
+        beat = () => void res.write(':\n');
       },
       { quietMs: 1_000 },
+      '',
+      time.schedule,
     );
     const opened = await remote.openEvents(AFTER, NEVER);
     if (opened.kind !== 'open') throw new Error(opened.kind);
-    let bytes = 0;
-    const drain = async (): Promise<void> => {
-      for await (const chunk of opened.chunks) bytes += chunk.length;
-    };
-    await expect(drain()).rejects.toThrow();
-    expect(bytes).toBe(8);
+    const chunks = opened.chunks[Symbol.asyncIterator]();
+    for (let beats = 0; beats < 4; beats++) {
+      const chunk = chunks.next();
+      time.pass(999);
+      beat();
+      expect(Buffer.from((await chunk).value ?? []).toString()).toBe(':\n');
+    }
+    const quiet = chunks.next();
+    time.pass(1_000);
+    await expect(quiet).rejects.toThrow('nothing arrived in time');
   });
 
   test.each<[string, RequestListener, string]>([
