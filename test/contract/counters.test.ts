@@ -10,13 +10,13 @@ import {
   type CounterStore,
 } from '../../src/domain/selling/counter.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openCharges } from '../../src/registry/store/sqlite/charge-store.ts';
 import { createMemoryCounters } from '../support/memory-counters.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
 import { createRemoteCharges } from '../../src/gateway/ledger/remote-ledger.ts';
 import { createRandom, systemClock, systemSchedule } from '../../src/host/clock.ts';
+import { openPatientCharges } from '../support/sqlite-ledger.ts';
 
 const log = createLog('error', () => undefined, Date.now);
 const HOUR_MS = 3_600_000;
@@ -129,7 +129,10 @@ function describeCounters(name: string, open: () => Promise<OpenedCounters>): vo
 describeCounters('SQLite', async () => {
   const { folder, remove } = temporaryFolder();
   const file = join(folder, 'ledger.db');
-  const [one, two] = [openCharges(file, { now: Date.now, log }), openCharges(file, { now: Date.now, log })];
+  const [one, two] = [
+    openPatientCharges(file, { now: Date.now, log }),
+    openPatientCharges(file, { now: Date.now, log }),
+  ];
   return {
     stores: [one.counters, two.counters],
     identities: two.counters.identities,

@@ -6,10 +6,9 @@ import { createRemoteCharges } from '../../src/gateway/ledger/remote-ledger.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createLedger, type ChargeStore } from '../../src/domain/payment/ledger.ts';
 import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
-import { openCharges } from '../../src/registry/store/sqlite/charge-store.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
 import { createMemoryCharges, createMemoryLedger } from '../support/memory-ledger.ts';
-import { openLedger } from '../support/sqlite-ledger.ts';
+import { openLedger, openPatientCharges } from '../support/sqlite-ledger.ts';
 import { describeChargeStore, type OpenedStores } from './charge-store.ts';
 import { describeLedger, type OpenedLedger } from './ledger.ts';
 import { describeReports } from './reports.ts';
@@ -45,7 +44,10 @@ const IMPLEMENTATIONS: readonly Implementation[] = [
       const clock = movable();
       const { folder, remove } = temporaryFolder();
       const file = join(folder, 'ledger.db');
-      const stores = [openCharges(file, { now: clock.now, log }), openCharges(file, { now: clock.now, log })] as const;
+      const stores = [
+        openPatientCharges(file, { now: clock.now, log }),
+        openPatientCharges(file, { now: clock.now, log }),
+      ] as const;
       return {
         stores,
         ...clock,

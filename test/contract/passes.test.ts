@@ -17,12 +17,12 @@ import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createRemoteCharges } from '../../src/gateway/ledger/remote-ledger.ts';
 import { createRandom, systemClock, systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openCharges } from '../../src/registry/store/sqlite/charge-store.ts';
 import { address, claimOf, proofOf, sha256 } from '../cases/claims.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
 import { LEDGER_KEY, startRegistry, temporaryFolder } from '../registry/kit.ts';
 import { createMemoryCharges } from '../support/memory-ledger.ts';
+import { openPatientCharges } from '../support/sqlite-ledger.ts';
 
 const log = createLog('error', () => undefined, Date.now);
 const DAY_MS = 86_400_000;
@@ -593,7 +593,10 @@ describePasses('memory', async () => {
 describePasses('SQLite', async () => {
   const { folder, remove } = temporaryFolder();
   const file = join(folder, 'ledger.db');
-  const [one, two] = [openCharges(file, { now: Date.now, log }), openCharges(file, { now: Date.now, log })];
+  const [one, two] = [
+    openPatientCharges(file, { now: Date.now, log }),
+    openPatientCharges(file, { now: Date.now, log }),
+  ];
   return {
     stores: [one, two],
     run: one.run,

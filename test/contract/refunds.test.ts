@@ -8,13 +8,13 @@ import { MAX_REFUNDS, readRefunds, refundedAmount, type NewRefund } from '../../
 import type { ChargeEvent } from '../../src/domain/payment/transition.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createLog } from '../../src/host/log.ts';
-import { openCharges } from '../../src/registry/store/sqlite/charge-store.ts';
 import { ledgerOf, type StoredLedger } from '../../src/registry/store/stored-ledger.ts';
 import { claimOf, hash32, NETWORK, proofOf, ROUTE_ID } from '../cases/claims.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
 import { temporaryFolder } from '../registry/kit.ts';
 import { createMemoryCharges } from '../support/memory-ledger.ts';
+import { openPatientCharges } from '../support/sqlite-ledger.ts';
 
 type Opened = {
   /** Two ways to the same ledger, as two processes have them. */
@@ -39,7 +39,7 @@ const STORES: readonly (readonly [name: string, open: () => Promise<Opened>])[] 
     async () => {
       const { folder, remove } = temporaryFolder();
       const open = (): StoredLedger =>
-        ledgerOf(openCharges(join(folder, 'ledger.db'), { now: Date.now, log }), SPELLING);
+        ledgerOf(openPatientCharges(join(folder, 'ledger.db'), { now: Date.now, log }), SPELLING);
       const ledgers = [open(), open()] as const;
       const close = async (): Promise<void> => {
         await Promise.all(ledgers.map((ledger) => ledger.close()));

@@ -8,13 +8,13 @@ import type { TotalsStore } from '../../src/domain/totals/totals-store.ts';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createLog } from '../../src/host/log.ts';
 import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
-import { openCharges } from '../../src/registry/store/sqlite/charge-store.ts';
 import { migrateFile, readSchema } from '../../src/registry/store/sqlite/database.ts';
 import { OTHER_ROUTE, ROUTE_ID } from '../cases/claims.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, openTestStore, sharedPostgres, stopSharedPostgres } from '../postgres/store.ts';
 import { temporaryFolder } from '../registry/kit.ts';
 import { describeTotals } from './totals.ts';
+import { openPatientCharges } from '../support/sqlite-ledger.ts';
 
 const log = createLog('error', () => undefined, Date.now);
 
@@ -25,7 +25,7 @@ describeTotals('SQLite', async () => {
   const now = (): number => Date.now() + offset;
   const { folder, remove } = temporaryFolder();
   const file = join(folder, 'ledger.db');
-  const [one, two] = [openCharges(file, { now, log }), openCharges(file, { now, log })];
+  const [one, two] = [openPatientCharges(file, { now, log }), openPatientCharges(file, { now, log })];
   return {
     ...{ stores: [one.totals, two.totals], ledger: ledgerOf(one, SPELLING), now },
     pass: (ms) => void (offset += ms),
@@ -95,7 +95,7 @@ describe('sums of what was settled before they were kept', () => {
     const db = new DatabaseSync(file);
     db.exec(`INSERT INTO charge_sums VALUES ${values.join(', ').replaceAll('SHARD', '')}`);
     db.close();
-    const store = openCharges(file, { now: Date.now, log });
+    const store = openPatientCharges(file, { now: Date.now, log });
     await check(store.totals);
     await store.close();
     remove();

@@ -4,11 +4,11 @@ import { afterAll, describe } from 'vitest';
 import { SPELLING } from '../../src/gateway/rails/rails.ts';
 import { createLog } from '../../src/host/log.ts';
 import { ledgerOf } from '../../src/registry/store/stored-ledger.ts';
-import { openCharges } from '../../src/registry/store/sqlite/charge-store.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from '../postgres/store.ts';
 import { temporaryFolder } from '../registry/kit.ts';
 import { describeOutbox } from './webhooks.ts';
+import { openPatientCharges } from '../support/sqlite-ledger.ts';
 
 const log = createLog('error', () => undefined, Date.now);
 
@@ -21,7 +21,7 @@ describeOutbox(
     const now = (): number => Date.now() + offset;
     const { folder, remove } = temporaryFolder();
     const file = join(folder, 'ledger.db');
-    const [one, two] = [openCharges(file, { now, log }), openCharges(file, { now, log })];
+    const [one, two] = [openPatientCharges(file, { now, log }), openPatientCharges(file, { now, log })];
     return {
       ...{ stores: [one.webhooks, two.webhooks], ledger: ledgerOf(one, SPELLING) },
       pass: (ms) => void (offset += ms),

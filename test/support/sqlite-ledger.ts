@@ -10,7 +10,12 @@ export type SqliteLedger = StoredLedger & ChargeKeeping & { readonly store: Char
 /** Patience of a call, if no test says another: a thread that starts on a busy machine takes longer than a call may. */
 const PATIENCE_MS = 30_000;
 
+/** What a SQLite file keeps of charges, for a test that has time. */
+export function openPatientCharges(file: string, options: SqliteChargesOptions): ChargesStore {
+  return openCharges(file, { timeoutMs: PATIENCE_MS, ...options });
+}
+
 export function openLedger(file: string, options: SqliteChargesOptions): SqliteLedger {
-  const store = openCharges(file, { timeoutMs: PATIENCE_MS, ...options });
+  const store = openPatientCharges(file, options);
   return { ...store, ...ledgerOf(store, SPELLING), store };
 }

@@ -9,7 +9,6 @@ import { SENDER_LEASE_MS, type WebhookStore } from '../../../src/domain/webhooks
 import { createRandom, type Schedule } from '../../../src/host/clock.ts';
 import { createLog } from '../../../src/host/log.ts';
 import type { PublicPost, PublicPostAnswer, PublicPostRequest } from '../../../src/host/public-post.ts';
-import { openCharges } from '../../../src/registry/store/sqlite/charge-store.ts';
 import {
   MOST_AT_ONCE,
   startSender,
@@ -20,6 +19,7 @@ import { hasPostgres } from '../../postgres/server.ts';
 import { freshDatabase, openTestStore, stopSharedPostgres } from '../../postgres/store.ts';
 import { createRng } from '../../support/random.ts';
 import { temporaryFolder } from '../kit.ts';
+import { openPatientCharges } from '../../support/sqlite-ledger.ts';
 
 const log = createLog('error', () => undefined, Date.now);
 const SECRET = `whsec_${Buffer.alloc(24, 7).toString('base64')}`;
@@ -79,7 +79,7 @@ async function startLab(
   const time = createVirtualTime();
   const epoch = Date.now();
   const { folder, remove } = temporaryFolder();
-  const charges = openCharges(join(folder, 'ledger.db'), { now: () => epoch + time.now(), log });
+  const charges = openPatientCharges(join(folder, 'ledger.db'), { now: () => epoch + time.now(), log });
   const store = charges.webhooks;
   const sent: Sent[] = [];
   let busy = 0;
