@@ -20,7 +20,8 @@ import { openPatientCharges } from '../support/sqlite-ledger.ts';
 
 const log = createLog('error', () => undefined, Date.now);
 const HOUR_MS = 3_600_000;
-const START = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
+/** Of a window that goes on for half an hour more. */
+const START = Math.floor(Date.now() / 1000) * 1000 - HOUR_MS / 2;
 
 type OpenedCounters = {
   /** Two ways to the same counters, as two processes have them. */
