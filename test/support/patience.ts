@@ -4,6 +4,8 @@ import { vi } from 'vitest';
 
 const PATIENCE_MS = 30_000;
 
-const { waitFor } = vi;
+const { waitFor, waitUntil } = vi;
 vi.waitFor = (callback, options) =>
   waitFor(callback, typeof options === 'number' ? options : { timeout: PATIENCE_MS, ...options });
+vi.waitUntil = (callback, options) =>
+  waitUntil(callback, typeof options === 'number' ? options : { timeout: PATIENCE_MS, ...options });
