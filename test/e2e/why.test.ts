@@ -16,9 +16,10 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => paid?.stop());
 
-async function why(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+/** The end of an id may begin with a dash: behind `--` it is taken for no flag. */
+async function why(id: string, ...flags: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const io = fakeIo({ folder: '/nowhere' });
-  const code = await runCommandLine(['why', ...argv, '-c', paid.config], COMMANDS, io);
+  const code = await runCommandLine(['why', '-c', paid.config, ...flags, '--', id], COMMANDS, io);
   return { code, stdout: io.stdout(), stderr: io.stderr() };
 }
 
