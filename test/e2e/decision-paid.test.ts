@@ -9,6 +9,8 @@ import type { TollgateProcess } from '../support/process.ts';
 let paid: PaidTollgate;
 let paths = 0;
 
+/** Only what has to be late asks here: a busy machine takes its time for what is not. */
+const HASTY = 'decision[3]';
 const settings = `listen: 127.0.0.1:0, secret: ${SECRET}`;
 beforeAll(async () => {
   paid = await startPaidTollgate({
@@ -16,11 +18,12 @@ beforeAll(async () => {
     settle: '20s',
     more: [
       'decision:',
-      `  - { ${settings}, dialect: caddy, answer_within: 2s, repeat_window: 60s, customer_header_trusted: true }`,
+      `  - { ${settings}, dialect: caddy, repeat_window: 60s, customer_header_trusted: true }`,
       `  - { ${settings}, dialect: nginx }`,
       `  - { ${settings}, dialect: envoy, repeat_window: 0s }`,
+      `  - { ${settings}, dialect: caddy, answer_within: 2s }`,
     ].join('\n'),
-    listeners: ['decision', 'decision[1]', 'decision[2]'],
+    listeners: ['decision', 'decision[1]', 'decision[2]', HASTY],
   });
 }, 180_000);
 afterAll(() => paid?.stop());
@@ -186,7 +189,11 @@ describe('money at a decision', () => {
     const held = Promise.withResolvers<void>();
     paid.facilitator.fault('settle', { kind: 'wait', until: held.promise });
     const started = performance.now();
-    const late = await asks('caddy', { target, requestId: 'late' }, credential);
+    const late = await ask(paid.tollgate().port(HASTY), 'caddy', {
+      target,
+      requestId: 'late',
+      headers: { 'payment-signature': credential },
+    });
     // A facilitator may take 15 s.
     expect(performance.now() - started).toBeLessThan(12_000);
     expect(late.status).toBe(503);
