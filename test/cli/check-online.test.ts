@@ -11,6 +11,7 @@ import { COMMANDS } from '../../src/cli/commands.ts';
 import { runCommandLine } from '../../src/cli/dispatch.ts';
 import { LEDGER_KEY, SDK_KEY, startRegistry, type Kit } from '../registry/kit.ts';
 import { ADDRESS, SECRET } from '../config/support.ts';
+import { freePort } from '../support/free-port.ts';
 import { startProcess } from '../support/process.ts';
 import { fakeIo } from './support.ts';
 
@@ -43,15 +44,6 @@ afterAll(async () => {
 
 const upstreamPort = (): number => (upstream.address() as AddressInfo).port;
 
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 async function online(upstreamUrl: string, parts: { key?: string; url?: string; store?: boolean } = {}) {
   const { key = SDK_KEY, url = `http://127.0.0.1:${registry.port}`, store = true } = parts;
   writeFileSync(
@@ -77,7 +69,7 @@ describe('the upstream', () => {
   });
 
   test('behaviour: an upstream that is away is named', async () => {
-    const port = await closedPort();
+    const port = await freePort();
     const { code, said } = await online(`http://127.0.0.1:${port}`);
     expect(code).toBe(69);
     expect(said).toContain(`away: upstream: the upstream http://127.0.0.1:${port} takes no connection (ECONNREFUSED)`);
@@ -122,7 +114,7 @@ describe('the registry', () => {
   });
 
   test('behaviour: a registry that is away is named', async () => {
-    const { code, said } = await online(upstreamUrl(), { url: `http://127.0.0.1:${await closedPort()}`, store: false });
+    const { code, said } = await online(upstreamUrl(), { url: `http://127.0.0.1:${await freePort()}`, store: false });
     expect(code).toBe(69);
     expect(said.filter((line) => line.includes('registry'))).toEqual([
       expect.stringMatching(/^away: registry: it did not answer: .*ECONNREFUSED/),
@@ -141,7 +133,7 @@ describe('the start', () => {
   };
 
   test('behaviour: a start warns once of an upstream that does not answer, and of an API without routes', async () => {
-    const url = `http://127.0.0.1:${await closedPort()}`;
+    const url = `http://127.0.0.1:${await freePort()}`;
     const tollgate = await startProcess({ args: ['serve', '-c', write('away', url)] });
     onTestFinished(() => tollgate.kill());
     const line = await tollgate.line(({ msg }) => msg.includes('takes no connection'));
@@ -158,7 +150,7 @@ describe('the start', () => {
     onTestFinished(() => void silent.close());
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
-    const file = write('silent', `http://127.0.0.1:${await closedPort()}`);
+    const file = write('silent', `http://127.0.0.1:${await freePort()}`);
     const receiver = `{ id: default, network: base-sepolia, pay_to_address: "${ADDRESS}", facilitators: ["http://127.0.0.1:${port}"], rpc_url: none }`;
     appendFileSync(file, `receivers: [${receiver}]\n`);
     const tollgate = await startProcess({ args: ['serve', '-c', file] });

@@ -2,6 +2,7 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { until } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { BARE_ENV, tollgate } from './support.ts';
@@ -20,14 +21,6 @@ async function listening(port = 0): Promise<Server> {
   const server = createServer().listen(port, '127.0.0.1');
   await once(server, 'listening');
   return server;
-}
-
-async function freePort(): Promise<number> {
-  const server = await listening();
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function demo(...args: string[]): Promise<TollgateProcess> {

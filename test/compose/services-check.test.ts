@@ -2,12 +2,13 @@
 // mended, and is asked about again only when readiness is. Real servers on loopback, a clock by hand.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { checkServices, type ServicesCheck } from '../../src/compose/services-check.ts';
 import { systemSchedule } from '../../src/host/clock.ts';
 import { createLog } from '../../src/host/log.ts';
 import { ADDRESS, configOf } from '../config/support.ts';
+import { freePort } from '../support/free-port.ts';
 
 const SOLANA = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG';
 const BASE_SEPOLIA = { x402Version: 2, scheme: 'exact', network: 'eip155:84532' };
@@ -35,15 +36,6 @@ async function serve(answer: () => unknown, port = 0): Promise<Service> {
   service.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   service.url = `http://${service.host}`;
   return service;
-}
-
-async function deadPort(): Promise<number> {
-  const server = createTcpServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 const chain = (id: number): unknown => ({ jsonrpc: '2.0', id: 1, result: `0x${id.toString(16)}` });
@@ -91,7 +83,7 @@ test('behaviour: a service that answers as it should is no warning, and every on
 test('behaviour: each wrong thing about a service is one warning, and readiness tolerates and names it', async () => {
   const other = await serve(() => lists({ ...BASE_SEPOLIA, network: 'eip155:1' }));
   const mainnet = await serve(() => chain(8453));
-  const dead = `127.0.0.1:${await deadPort()}`;
+  const dead = `127.0.0.1:${await freePort()}`;
   const services = watch(
     configWith(
       `http://${dead}`,
@@ -120,7 +112,7 @@ test('behaviour: a way that one of its facilitators lists, or may list, is no wa
   const fine = watch(configWith(takes.url, way([none.url, takes.url], 'none')));
   await fine.ask();
   expect(fine.said).toEqual([]);
-  const dead = `127.0.0.1:${await deadPort()}`;
+  const dead = `127.0.0.1:${await freePort()}`;
   const unknown = watch(configWith(takes.url, way([none.url, `http://${dead}`], 'none')));
   await unknown.ask();
   expect(unknown.said).toEqual([expect.stringContaining(`the facilitator ${dead} did not say what it supports`)]);
@@ -166,7 +158,7 @@ test('behaviour: a wrong service is asked again when readiness is, ever more sel
 
 test('behaviour: a wrong service is told at once, whoever else does not answer', async () => {
   const silent = await serve(() => undefined);
-  const dead = `127.0.0.1:${await deadPort()}`;
+  const dead = `127.0.0.1:${await freePort()}`;
   const services = watch(configWith(`http://${dead}`, way([silent.url], 'none')));
   const asked = services.ask();
   await expect.poll(() => services.said).toEqual([expect.stringContaining(`the upstream http://${dead} takes no`)]);

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { request } from 'node:https';
 import { connect as connectTls } from 'node:tls';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -14,6 +14,7 @@ import { configOf } from '../config/support.ts';
 import { freshDatabase, stopSharedPostgres } from '../postgres/store.ts';
 import { programBuild } from '../support/build.ts';
 import { CERTIFICATE, KEY } from '../support/certificate.ts';
+import { freePort } from '../support/free-port.ts';
 import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { temporaryFolder } from '../support/process.ts';
 import { findBlock, readBlocks } from './blocks.ts';
@@ -389,14 +390,4 @@ function canConnect(port: number): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

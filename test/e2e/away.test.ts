@@ -15,6 +15,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 import { startUpstream, type Upstream } from '../support/upstream.ts';
 
@@ -46,15 +47,6 @@ async function launch(file: string, listeners: readonly string[]): Promise<Tollg
 async function end(process: TollgateProcess): Promise<void> {
   running.delete(process);
   await process.kill();
-}
-
-/** A port that is free now, for what has to come back at the same address. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 const RECEIVERS = `receivers: [{ id: default, network: base-sepolia, rpc_url: none, pay_to_address: "0x1111111111111111111111111111111111111111", facilitators: [http://127.0.0.1:1] }]`;

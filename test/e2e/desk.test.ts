@@ -8,18 +8,14 @@ import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { tollgate } from '../cli/support.ts';
 import { temporaryFolder } from '../registry/kit.ts';
+import { freePort } from '../support/free-port.ts';
 import { startProcess, type TollgateProcess } from '../support/process.ts';
 
 const { folder, remove } = temporaryFolder();
 let running: TollgateProcess;
 let port: number;
 beforeAll(async () => {
-  port = await new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port: free } = server.address() as AddressInfo;
-      server.close(() => resolve(free));
-    });
-  });
+  port = await freePort();
   const yaml = `registry: { listen: "127.0.0.1:${port}" }\nadmin: { listen: "127.0.0.1:0" }\n`;
   writeFileSync(join(folder, 'tollgate.yaml'), yaml);
   running = await startProcess({ cwd: folder, args: ['serve'], listeners: ['registry', 'admin'] });

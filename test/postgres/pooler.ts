@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { until } from '../support/paid-tollgate.ts';
 import { asWhom, own } from './cluster.ts';
-import { freePort } from './server.ts';
+import { freePort } from '../support/free-port.ts';
 
 /** Its libraries may lie beside it, as unpacked from a package. */
 const PROGRAM = process.env['TOLLGATE_TEST_PGBOUNCER'];

@@ -3,11 +3,11 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
+import { freePort } from '../support/free-port.ts';
 import { asWhom, copyCluster, own } from './cluster.ts';
 
 const READY_MS = 30_000;
@@ -163,13 +163,4 @@ function binaries(): string | undefined {
 async function childrenGone(folder: string): Promise<void> {
   rmSync(path.join(folder, 'postmaster.pid'), { force: true });
   await setTimeout(200);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port is free');
-  return address.port;
 }

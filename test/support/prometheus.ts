@@ -2,8 +2,8 @@
 // machine without it the tests that need it are skipped.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
+import { freePort } from './free-port.ts';
 import { temporaryFolder } from './process.ts';
 
 export const hasPrometheus = spawnSync('prometheus', ['--version']).status === 0;
@@ -50,12 +50,4 @@ export async function startPrometheus(targets: readonly string[]): Promise<Prome
       files.remove();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -3,9 +3,10 @@
 import { spawn, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, readFileSync, writeFileSync, mkdirSync } from 'node:fs';
-import { createServer, connect } from 'node:net';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { freePort } from './free-port.ts';
 
 export const SHIPPED = path.resolve(import.meta.dirname, '../../config/proxies');
 
@@ -165,12 +166,4 @@ function answers(port: number): Promise<boolean> {
     });
     socket.on('error', () => resolve(false));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const place = server.address();
-  server.close();
-  return typeof place === 'object' && place !== null ? place.port : 0;
 }

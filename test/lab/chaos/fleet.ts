@@ -9,13 +9,13 @@ import { startPostgres, type PostgresServer } from '../../postgres/server.ts';
 import type { Draw } from '../simulation/scheduler.ts';
 import { allInOneConfig, registryConfig, sidecarConfig } from './configs.ts';
 import { startGate } from '../../support/gate.ts';
+import { freePort } from '../../support/free-port.ts';
 import type { Journal } from './journal.ts';
 import type { Told } from './told.ts';
 import { connectionWeather, createWeather, facilitatorWeather, type Links } from './weather.ts';
 import {
   askRegistry,
   commandOutput,
-  freePort,
   makeBlocks,
   readCharges,
   sendSignal,

@@ -12,7 +12,8 @@ import { startUpstream } from '../../support/upstream.ts';
 import { allInOneConfig, registryConfig, sidecarConfig } from './configs.ts';
 import { startGate } from '../../support/gate.ts';
 import { readPaid } from './paid.ts';
-import { commandOutput, freePort, PAY_TO, PRICE, readCharges } from './world.ts';
+import { freePort } from '../../support/free-port.ts';
+import { commandOutput, PAY_TO, PRICE, readCharges } from './world.ts';
 
 export type RollingOptions = {
   /** How often everything is restarted. */

@@ -1,10 +1,10 @@
 // A real Tollgate between a real chain, a facilitator with faults behind a gate, and an API: what a run of chaos happens to.
-import { createServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { keccak256, numberToHex, pad, concat, type Hex } from 'viem';
 import { startChain, USDC, type Chain } from '../../support/chain/chain.ts';
 import { startFacilitator } from '../../support/chain/facilitator.ts';
 import type { TestFacilitator } from '../../support/facilitator-server.ts';
+import { freePort } from '../../support/free-port.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../../support/process.ts';
 import type { Upstream } from '../../support/upstream.ts';
 import type { Draw } from '../simulation/scheduler.ts';
@@ -221,19 +221,6 @@ export async function commandOutput(config: string, ...args: string[]): Promise<
     .map(({ msg }) => msg)
     .join('\n')
     .trim();
-}
-
-/** Where the kernel takes none for connections: nobody else has it while a process is away. */
-const PORTS = { first: 12_000, count: 20_000 } as const;
-
-/** Kept by one address through all its lives. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
-    const server = createServer();
-    server.once('error', () => resolve(freePort()));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(port)));
-  });
 }
 
 export { USDC };
