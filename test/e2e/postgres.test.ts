@@ -14,12 +14,14 @@ describe.skipIf(!hasPostgres)('all-in-ones over one PostgreSQL', () => {
   let paid: PaidTollgate;
   let other: TollgateProcess;
   let served: string[] = [];
+  /** What is served waits for it. */
+  let hold: Promise<void> | undefined;
 
   beforeAll(async () => {
     paid = await startPaidTollgate({
       handle: (request, response) => {
         served.push(request.url ?? '');
-        setTimeout(() => response.end('paid'), 50);
+        void Promise.resolve(hold).then(() => setTimeout(() => response.end('paid'), 50));
       },
       routes: ['GET /a 0.10', 'POST /b 0.10'],
       registry: `store: { url: "${await freshDatabase()}", timeout: 30s, pooler: ${isPooled} }, jwt: { secret: ${SECRET} }, api_keys: [{ name: k, key: an-api-key-of-the-test, scopes: [sdk, ledger] }]`,
@@ -41,9 +43,19 @@ describe.skipIf(!hasPostgres)('all-in-ones over one PostgreSQL', () => {
     const earned = await paid.earned();
     served = [];
     const credential = await paid.sign(await paid.quote('/a'));
+    // All are on their way at once, however long the last of them takes to arrive.
+    const turnedAway = Promise.withResolvers<void>();
+    hold = turnedAway.promise;
+    let answers = 0;
     const all = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => at(index % 2 === 0 ? paid.tollgate() : other, '/a', credential)),
+      Array.from({ length: 20 }, async (_, index) => {
+        const response = await at(index % 2 === 0 ? paid.tollgate() : other, '/a', credential);
+        answers += 1;
+        if (answers + served.length >= 20) turnedAway.resolve();
+        return response;
+      }),
     );
+    hold = undefined;
     expect(all.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(served).toHaveLength(1);
     expect((await paid.earned()) - earned).toBe(PRICE);
