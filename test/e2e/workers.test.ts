@@ -125,10 +125,12 @@ describe('two workers', () => {
       const { payload } = await jwtVerify(String(headers['tollgate-assertion']), set, { audience: 'workers' });
       expect(payload).toMatchObject({ htm: 'GET', htu: '/signed', access: 'free' });
     }
-    const workers = tollgate.lines.flatMap(({ msg, worker, path: asked }) =>
-      msg === 'request' && asked === '/signed' ? [worker] : [],
-    );
-    expect(new Set(workers).size).toBe(2);
+    await until('both are in the log', async () => {
+      const workers = tollgate.lines.flatMap(({ msg, worker, path: asked }) =>
+        msg === 'request' && asked === '/signed' ? [worker] : [],
+      );
+      return new Set(workers).size === 2;
+    });
   });
 
   test('behaviour: a route that is made at the registry is in force in both workers', async () => {
