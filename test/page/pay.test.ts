@@ -580,6 +580,78 @@ describe('looks', () => {
   });
 });
 
+describe('passes', () => {
+  test('behaviour: a browser that buys a pass by seconds keeps it, and opens what it is good for without paying again', async () => {
+    const wallet = await funded();
+    const before = await paid().earned();
+    const { page, context, barriers } = await visit('/club/first', [wallet]);
+    await title(page, 'Pay with your wallet').waitFor();
+    expect(await page.locator('.price').textContent()).toBe('0.10 USD for one request');
+    const offered = page.locator('.offer').filter({ has: page.getByRole('heading', { name: 'Passes' }) });
+    expect(await offered.locator('li').allInnerTexts()).toEqual([
+      '0.50 USD for 1 day',
+      expect.stringMatching(/^0\.75 USD for 10 requests\s+Not by a click: a program buys this\.$/),
+    ]);
+    // What a browser could not keep is not sold to it.
+    expect(await page.locator('fieldset label').allInnerTexts()).toEqual([
+      expect.stringContaining('0.10 USDC for one request on Base Sepolia'),
+      expect.stringContaining('0.50 USDC for 1 day on Base Sepolia'),
+    ]);
+    expect(await barriers()).toEqual([]);
+    await page.getByLabel(/for 1 day/).check();
+    await connect(page);
+    await click(page, 'Pay 0.50 USDC for 1 day');
+    await title(page, 'Paid').waitFor();
+    await words(page, '1 day, kept by this browser').waitFor();
+    expect((await paid().earned()) - before).toBe(500_000n);
+    // No page of the site can read it.
+    expect(await page.evaluate('document.cookie')).toBe('');
+    const cookie = (await context.cookies()).find(({ name }) => name === 'tollgate_pass');
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Lax', path: '/' });
+    for (const target of ['/club/second', '/club/first']) {
+      const opened = await page.goto(paid().url(target));
+      expect([opened?.status(), opened?.headers()['tollgate-pass-left']]).toEqual([
+        200,
+        expect.stringMatching(/^86\d{3}s$/),
+      ]);
+      expect(await page.locator('body').innerText()).toContain('"rain"');
+    }
+    expect((await paid().earned()) - before).toBe(500_000n);
+    const { page: other } = await visit('/club/second');
+    await other.locator('.price').waitFor();
+  });
+
+  test('behaviour: a single request is paid as ever where passes stand beside it, also after a way back', async () => {
+    const wallet = await funded();
+    const before = await paid().earned();
+    const { page } = await visit('/club/single', [wallet]);
+    await connect(page);
+    await click(page, 'Back');
+    await page.getByLabel(/for 1 day/).check();
+    await page.getByLabel(/for one request/).check();
+    await connect(page);
+    await click(page, 'Pay 0.10 USDC for one request');
+    await title(page, 'Paid').waitFor();
+    expect((await paid().earned()) - before).toBe(100_000n);
+    await click(page, 'Pay again for a new answer');
+    await title(page, 'Ready to pay').waitFor();
+    expect(await page.getByRole('button', { name: 'Pay 0.10 USDC for one request' }).count()).toBe(1);
+  });
+
+  test('behaviour: where no single request is sold the page says what the price buys, and sells that', async () => {
+    const wallet = await funded();
+    const before = await paid().earned();
+    const { page } = await visit('/bundle', [wallet]);
+    await title(page, 'Pay with your wallet').waitFor();
+    expect(await page.locator('.price').textContent()).toBe('0.60 USD for 100 requests');
+    expect(await page.getByRole('heading', { name: 'Passes' }).count()).toBe(0);
+    await connect(page);
+    await click(page, 'Pay 0.60 USDC for 100 requests');
+    await title(page, 'Paid').waitFor();
+    expect((await paid().earned()) - before).toBe(600_000n);
+  });
+});
+
 // The last ones of this file: from here on a quote holds for a second.
 describe('a quote that is over', () => {
   let token: string;
@@ -681,77 +753,5 @@ describe('a quote that is over', () => {
     );
     expect(await page.getByText('chg_').count()).toBe(0);
     expect(await barriers()).toEqual([]);
-  });
-});
-
-describe('passes', () => {
-  test('behaviour: a browser that buys a pass by seconds keeps it, and opens what it is good for without paying again', async () => {
-    const wallet = await funded();
-    const before = await paid().earned();
-    const { page, context, barriers } = await visit('/club/first', [wallet]);
-    await title(page, 'Pay with your wallet').waitFor();
-    expect(await page.locator('.price').textContent()).toBe('0.10 USD for one request');
-    const offered = page.locator('.offer').filter({ has: page.getByRole('heading', { name: 'Passes' }) });
-    expect(await offered.locator('li').allInnerTexts()).toEqual([
-      '0.50 USD for 1 day',
-      expect.stringMatching(/^0\.75 USD for 10 requests\s+Not by a click: a program buys this\.$/),
-    ]);
-    // What a browser could not keep is not sold to it.
-    expect(await page.locator('fieldset label').allInnerTexts()).toEqual([
-      expect.stringContaining('0.10 USDC for one request on Base Sepolia'),
-      expect.stringContaining('0.50 USDC for 1 day on Base Sepolia'),
-    ]);
-    expect(await barriers()).toEqual([]);
-    await page.getByLabel(/for 1 day/).check();
-    await connect(page);
-    await click(page, 'Pay 0.50 USDC for 1 day');
-    await title(page, 'Paid').waitFor();
-    await words(page, '1 day, kept by this browser').waitFor();
-    expect((await paid().earned()) - before).toBe(500_000n);
-    // No page of the site can read it.
-    expect(await page.evaluate('document.cookie')).toBe('');
-    const cookie = (await context.cookies()).find(({ name }) => name === 'tollgate_pass');
-    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Lax', path: '/' });
-    for (const target of ['/club/second', '/club/first']) {
-      const opened = await page.goto(paid().url(target));
-      expect([opened?.status(), opened?.headers()['tollgate-pass-left']]).toEqual([
-        200,
-        expect.stringMatching(/^86\d{3}s$/),
-      ]);
-      expect(await page.locator('body').innerText()).toContain('"rain"');
-    }
-    expect((await paid().earned()) - before).toBe(500_000n);
-    const { page: other } = await visit('/club/second');
-    await other.locator('.price').waitFor();
-  });
-
-  test('behaviour: a single request is paid as ever where passes stand beside it, also after a way back', async () => {
-    const wallet = await funded();
-    const before = await paid().earned();
-    const { page } = await visit('/club/single', [wallet]);
-    await connect(page);
-    await click(page, 'Back');
-    await page.getByLabel(/for 1 day/).check();
-    await page.getByLabel(/for one request/).check();
-    await connect(page);
-    await click(page, 'Pay 0.10 USDC for one request');
-    await title(page, 'Paid').waitFor();
-    expect((await paid().earned()) - before).toBe(100_000n);
-    await click(page, 'Pay again for a new answer');
-    await title(page, 'Ready to pay').waitFor();
-    expect(await page.getByRole('button', { name: 'Pay 0.10 USDC for one request' }).count()).toBe(1);
-  });
-
-  test('behaviour: where no single request is sold the page says what the price buys, and sells that', async () => {
-    const wallet = await funded();
-    const before = await paid().earned();
-    const { page } = await visit('/bundle', [wallet]);
-    await title(page, 'Pay with your wallet').waitFor();
-    expect(await page.locator('.price').textContent()).toBe('0.60 USD for 100 requests');
-    expect(await page.getByRole('heading', { name: 'Passes' }).count()).toBe(0);
-    await connect(page);
-    await click(page, 'Pay 0.60 USDC for 100 requests');
-    await title(page, 'Paid').waitFor();
-    expect((await paid().earned()) - before).toBe(600_000n);
   });
 });
