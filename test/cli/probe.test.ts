@@ -384,7 +384,8 @@ describe('answers that are hard to tell apart', () => {
       else if (req.url === `${PATH}.css`) return;
       else notFound(req, res);
     });
-    const { report } = await probeJson(url, '--timeout', '500ms');
+    // Long enough for what is answered, on a busy machine too.
+    const { report } = await probeJson(url, '--timeout', '3s');
     expect(neededBy(report)).toEqual(['matrix', 'suffix']);
   });
 
