@@ -90,9 +90,11 @@ test.each(['light', 'dark'] as const)(
 
 test('behaviour: a first load that takes longer than 150 ms shows where things will be', async () => {
   const { page } = await open('/desk/keys');
-  desk().mood.slowMs = 1_500;
+  const seen = Promise.withResolvers<void>();
+  desk().mood.hold = seen.promise;
   await page.getByRole('link', { name: 'Audit' }).click();
   await page.locator('.skeleton').waitFor();
+  seen.resolve();
   await page.locator('.audit').waitFor();
   expect(await page.locator('.skeleton').count()).toBe(0);
 });
