@@ -227,9 +227,9 @@ describe('on a narrow screen', () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByText('For programs').click();
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
-    for (const name of ['JavaScript', 'Commands']) {
+    for (const [before, name] of ['JavaScript', 'Commands'].entries()) {
       await page.getByRole('button', { name: `Copy: ${name}` }).click();
-      await page.getByText('Copied').first().waitFor();
+      await page.getByText('Copied').nth(before).waitFor();
       const copied = await page.evaluate<string>('navigator.clipboard.readText()');
       expect(copied).toBe(await page.getByRole('region', { name }).innerText());
       expect(copied).toContain(paid().url('/reports/q3?a=%27b'));
