@@ -208,8 +208,9 @@ describe('at the facilitator', () => {
     // What it says of extensions is the operator's to read.
     expect([...response.headers].join()).not.toContain('processing');
     expect(response.headers.get('extension-responses')).toBeNull();
-    const said = tollgate.lines.filter(({ msg }) => msg === 'a facilitator says what became of extensions');
-    expect(said.at(-1)).toMatchObject({ operation: 'settle', extensions: JSON.stringify(RESPONSES) });
+    await expect
+      .poll(() => tollgate.lines.findLast(({ msg }) => msg === 'a facilitator says what became of extensions'))
+      .toMatchObject({ operation: 'settle', extensions: JSON.stringify(RESPONSES) });
   });
 
   test('behaviour: a settlement that is taken over tells the facilitator the same', async () => {
