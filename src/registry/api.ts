@@ -822,7 +822,12 @@ export const API: readonly Endpoint<Services>[] = [
     params: nothing,
     query: passesOfPayerQuery,
     ...withoutBody,
-    responses: { 200: { description: 'Those that end first first', schema: keptPassesWire } },
+    responses: {
+      200: {
+        description: 'Those that can be used, then those that are used up, each by their end',
+        schema: keptPassesWire,
+      },
+    },
     problems: ['ledger_unavailable'],
     handler: findPasses,
   }),

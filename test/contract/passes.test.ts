@@ -567,6 +567,20 @@ function describePasses(name: string, open: () => Promise<OpenedPasses>): void {
       expect(found.map(({ pass }) => pass.passId)).toEqual([sold[0], sold[2]]);
     });
 
+    test(`behaviour: ${name} lists passes of a payer that can be used before those that are used up, each by their end`, async () => {
+      const payer = 20_000 + ++made;
+      const sold: string[] = [];
+      for (const [count, days] of [
+        [1, 1],
+        [2, 4],
+        [1, 2],
+        [2, 3],
+      ] as const)
+        sold.push((await buy(uses(count, { validMs: days * DAY_MS }), payer)).pass.passId);
+      const found = await opened.stores[1].passes.ofPayer(address(payer));
+      expect(found.map(({ pass }) => sold.indexOf(pass.passId))).toEqual([3, 1, 0, 2]);
+    });
+
     test(`behaviour: ${name} tells what was paid for and not used yet`, async () => {
       const of = async (currency: string): Promise<bigint> =>
         (await opened.stores[0].passes.outstanding()).find((each) => each.currency === currency)?.units ?? 0n;

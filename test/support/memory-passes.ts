@@ -83,7 +83,7 @@ export function createMemoryPasses(now: () => number, rules: PassRules = PASS_RU
     ofPayer: async (payer) =>
       listed()
         .filter(({ pass, book }) => pass.payer === payer && book.endsAt > now() && book.revokedAt === null)
-        .toSorted((a, b) => a.book.endsAt - b.book.endsAt),
+        .toSorted((a, b) => Number(isLive(b)) - Number(isLive(a)) || a.book.endsAt - b.book.endsAt),
     revoked: async (after, limit) =>
       listed()
         .flatMap(({ book: { id, revokedAt, endsAt } }) => (revokedAt === null ? [] : [{ id, revokedAt, endsAt }]))

@@ -16,7 +16,7 @@ export type PassLedger = {
   readonly change: (change: DrawChange) => Promise<DrawResult>;
   /** The uses in `ids` that belong to `run` are being worked on. Resolves with those that still are ours; need not be durable. */
   readonly renew: (run: string, ids: readonly string[], leaseMs: number) => Promise<readonly string[]>;
-  /** Lists passes of a payer that have not ended, those that end first first. */
+  /** Lists passes of a payer that have not ended: those that can be used, then those that are used up, each by their end. */
   readonly ofPayer: (payer: string) => Promise<readonly KeptPass[]>;
   /** Lists passes that were revoked since `after`, oldest first, and have not ended. */
   readonly revoked: (after: number, limit: number) => Promise<readonly RevokedPass[]>;
@@ -57,7 +57,7 @@ export type PassStore = PassLedger & {
 export const USE_ID = /^use_[A-Za-z0-9_-]{1,124}$/;
 /** Changes that one call of a ledger elsewhere takes at most. */
 export const MOST_DRAW_CHANGES = 100;
-/** Passes that are looked at for one payer: four of each of 64 plans. */
+/** Passes that are looked at for one payer: all that can be used, which are four of each of 64 plans at most. */
 export const MOST_OF_PAYER = 256;
 /** Revoked passes that are told at once. */
 export const MOST_REVOKED = 1000;

@@ -73,6 +73,6 @@ export type PassBooks = {
   readonly collect: (passId: string, use: PassUse) => CollectedUse | undefined;
   /** Whether a pass was revoked, as far as is known here: by at most 10 s. */
   readonly isRevoked: (passId: string) => boolean;
-  /** Passes of a payer that have not ended, those that end first first. Rejects with LedgerUnavailable. */
+  /** Passes of a payer that have not ended, as the ledger lists them. Rejects with LedgerUnavailable. */
   readonly ofPayer: (payer: string) => Promise<readonly PayerPass[]>;
 };

@@ -304,8 +304,8 @@ function createSql({ schema, named }: Pick<PostgresPassesDeps, 'schema' | 'named
          AND state = 'reserved' RETURNING id`,
     ),
     ofPayer: named(
-      `${select} WHERE p.payer = $1 AND p.ends_at > $2 AND p.revoked_at IS NULL ORDER BY p.ends_at, p.seq
-       LIMIT ${MOST_OF_PAYER}`,
+      `${select} WHERE p.payer = $1 AND p.ends_at > $2 AND p.revoked_at IS NULL
+       ORDER BY p.is_used_up, p.ends_at, p.seq LIMIT ${MOST_OF_PAYER}`,
     ),
     revoked: named(
       `SELECT p.id, p.revoked_at, p.ends_at FROM ${passes} AS p WHERE p.revoked_at > $1 AND p.ends_at > $2

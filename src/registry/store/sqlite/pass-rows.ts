@@ -200,7 +200,8 @@ export function createPassReads(db: DatabaseSync): PassReads {
   const sql = {
     get: db.prepare(`${SELECT} WHERE id = ?`),
     ofPayer: db.prepare(
-      `${SELECT} WHERE payer = ? AND ends_at > ? AND revoked_at IS NULL ORDER BY ends_at, seq LIMIT ${MOST_OF_PAYER}`,
+      `${SELECT} WHERE payer = ? AND ends_at > ? AND revoked_at IS NULL ORDER BY is_used_up, ends_at, seq
+       LIMIT ${MOST_OF_PAYER}`,
     ),
     revoked: db.prepare(
       'SELECT id, revoked_at, ends_at FROM passes WHERE revoked_at > ? AND ends_at > ? ORDER BY revoked_at LIMIT ?',
