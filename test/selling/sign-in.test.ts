@@ -19,11 +19,13 @@ const TEXT = [
   '  plans:',
   '    - { id: api, passes: [{ id: day, amount: "0.75", seconds: 86400 }, { id: three, amount: "0.50", uses: 3, valid: 30m }] }',
   '    - { id: other, passes: [{ id: day, amount: "0.75", seconds: 86400 }] }',
+  '    - { id: paid, passes: [{ id: small, amount: "0.30", credit: "0.25", valid: 30m }, { id: large, amount: "0.90", credit: "1.00" }] }',
   '    - { id: deaf, passes: [{ id: day, amount: "0.75", seconds: 86400 }], wallet: false }',
   `charges: { secrets: ["${SECRET}"] }`,
   'routes:',
   '  - { method: GET, route_pattern: "/a", amount: "0.10", plan_id: api }',
   '  - { method: GET, route_pattern: "/other", amount: "0.10", plan_id: other }',
+  '  - { method: GET, route_pattern: "/paid", amount: "0.10", plan_id: paid }',
   '  - { method: GET, route_pattern: "/deaf", amount: "0.10", plan_id: deaf }',
 ].join('\n');
 
@@ -100,6 +102,17 @@ describe('a good signature', () => {
     expect(lefts).toEqual(['1', '0', '86400s']);
     const elsewhere = await signIn('/other', await headerOf(await infoOf(), wallet));
     expect(reasonOf(elsewhere)).toEqual([402, 'pass_scope']);
+  });
+
+  test('behaviour: a credit that holds less than a request costs does not hide the next one', async () => {
+    const wallet = newWallet();
+    await buy('/paid', 'small', wallet);
+    const value = await headerOf(await infoOf('/paid'), wallet);
+    expect(leftOf(await signIn('/paid', value))).toBe('0.05 USD');
+    expect(reasonOf(await signIn('/paid', value))).toEqual([402, 'pass_used_up']);
+    const large = await buy('/paid', 'large', wallet);
+    const next = await signIn('/paid', value);
+    expect([next.status, tokenOf(next), leftOf(next)]).toEqual([200, tokenOf(large), '0.80 USD']);
   });
 
   test('refuses: a wallet whose passes are used up, one that bought none, and any where the plan says so', async () => {

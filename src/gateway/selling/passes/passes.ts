@@ -91,12 +91,22 @@ export function createPasses(deps: PassesDeps): Passes {
     const covering = all.filter(({ pass }) => coversRoute(pass, sale.plan.id, sale.route.id));
     const unrevoked = covering.filter(({ isRevoked }) => !isRevoked);
     const good = unrevoked.filter(({ isEmpty }) => !isEmpty);
-    const [first] = good.toSorted((one, other) => one.pass.endsAtMs - other.pass.endsAtMs);
-    if (first === undefined) {
-      if (covering.length === 0) return refused(all.length === 0 ? 'pass_unknown' : 'pass_scope');
-      return refused(unrevoked.length === 0 ? 'pass_revoked' : 'pass_used_up');
+    if (covering.length === 0) return refused(all.length === 0 ? 'pass_unknown' : 'pass_scope');
+    if (unrevoked.length === 0) return refused('pass_revoked');
+    return useFirst(
+      good.map(({ pass }) => pass).toSorted((one, other) => one.endsAtMs - other.endsAtMs),
+      useOf(asked),
+    );
+  };
+  /** Lets a request pass by the first of these passes that is good for it: one may hold less than it costs. */
+  const useFirst = async (passes: readonly SoldPass[], use: PassUse): Promise<Ruling | NotPassed> => {
+    let refusal: NotPassed | undefined;
+    for (const pass of passes) {
+      const ruling = await useToken(tokens.write(pass), use);
+      if (ruling.kind !== 'next') return ruling;
+      refusal ??= ruling;
     }
-    return useToken(tokens.write(first.pass), useOf(asked));
+    return refusal ?? refused('pass_used_up');
   };
   return {
     way: (asked) => {
