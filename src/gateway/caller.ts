@@ -31,16 +31,22 @@ export function readCaller(rawHeaders: readonly string[], customerHeader: string
       if (value.length > CREDENTIAL_BYTES) return problem('payment_malformed', 'The payment is longer than 16 KiB.');
       credential = { version, value };
     } else if (name === customerHeader) {
-      if (customerId !== undefined || !CUSTOMER_ID.test(value)) {
-        return problem(
-          'customer_required',
-          'The customer id must be given once, as 1 to 128 visible ASCII characters.',
-        );
-      }
+      if (customerId !== undefined || !CUSTOMER_ID.test(value)) return customerUnreadable();
       customerId = value;
     }
   }
   return { customerId, credential };
+}
+
+/** Reads the customer id alone; undefined: there is none. `customerHeader` is in lower case. */
+export function readCustomerId(rawHeaders: readonly string[], customerHeader: string): string | Problem | undefined {
+  const [id, ...others] = headerValues(rawHeaders, customerHeader);
+  if (id === undefined) return undefined;
+  return others.length === 0 && CUSTOMER_ID.test(id) ? id : customerUnreadable();
+}
+
+function customerUnreadable(): Problem {
+  return problem('customer_required', 'The customer id must be given once, as 1 to 128 visible ASCII characters.');
 }
 
 /** Reads callers by a customer header of any spelling. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPassTokens } from '../../src/domain/selling/pass-token.ts';
 import { makeUpPayment } from '../support/made-up-payment.ts';
 import { buyPass, leftOf, offerOf, present, tokenOf } from './bought-passes.ts';
-import { startPlans, type Answer, type PlanKit } from './kit.ts';
+import { codeOf, startPlans, type Answer, type PlanKit } from './kit.ts';
 
 const [FIRST, SECOND] = ['first-secret-of-the-passes-of-32-bytes', 'second-secret-of-the-passes-32-bytes'];
 const PARTNER = 'the-key-of-a-partner';
@@ -32,6 +32,7 @@ const text = (secrets: readonly string[], plans = OFFERED): string =>
     '  - { method: GET, route_pattern: "/brief", amount: "0.10", plan_id: brief }',
     '  - { method: GET, route_pattern: "/ordered", amount: "0.10", plan_id: ordered }',
     '  - { method: GET, route_pattern: "/freely", amount: "0.10", plan_id: freely }',
+    '  - { method: GET, route_pattern: "/named", amount: "0.10", plan_id: other, allow_anonymous: false }',
   ].join('\n');
 
 let kit: PlanKit;
@@ -203,6 +204,19 @@ describe('the place of a pass among the ways to pass', () => {
     const payment = makeUpPayment(await offerOf(kit, '/freely', undefined), kit.now());
     const paid = await freely({ ...wrong, 'payment-signature': payment });
     expect([paid.status, access()]).toEqual([200, 'paid']);
+  });
+
+  test('refuses: a pass without a customer id, or with one that cannot be read, on a route that wants one', async () => {
+    const token = await buy('minute', '/other');
+    const named = (id: string | readonly string[]): Promise<Answer> =>
+      present(kit, '/named', token, { headers: { 'x-customer-id': id } });
+    const asked = kit.upstream.seen.length;
+    for (const id of [[], '', ' ', 'a b', 'x'.repeat(129), ['bob', 'bob']]) {
+      const refused = await named(id);
+      expect([refused.status, codeOf(refused)]).toEqual([400, 'customer_required']);
+    }
+    expect(kit.upstream.seen).toHaveLength(asked);
+    for (const id of ['b', 'x'.repeat(128)]) expect((await named(id)).status).toBe(200);
   });
 
   test('behaviour: an entry of a pass says what it gives, where it is good and for how long', async () => {
