@@ -17,6 +17,7 @@ import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
 import type { ResponseMemory } from '../gateway/pay/kept-responses.ts';
 import type { Paywall } from '../gateway/paywall.ts';
 import { createAsk } from '../gateway/selling/customers/ask.ts';
+import { createMayAsk } from '../gateway/selling/customers/asked-clients.ts';
 import { createCustomers } from '../gateway/selling/customers/customers.ts';
 import { createKeyFiles } from '../gateway/selling/customers/key-files.ts';
 import { recogniseKeys } from '../gateway/selling/customers/customer-keys.ts';
@@ -105,7 +106,8 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
   };
   const limitOf = (perMinute: number): ReturnType<typeof createRateLimit> =>
     createRateLimit({ perMinute, burst: perMinute, keys: CLIENTS }, clock.monotonic);
-  const [refusals, asks] = [limitOf(REFUSED_A_MINUTE), limitOf(ASKED_A_MINUTE)];
+  const refusals = limitOf(REFUSED_A_MINUTE);
+  const mayAsk = createMayAsk({ refusals: limitOf(ASKED_A_MINUTE), clock });
   const slowly = createSlowLane(SLOW_LANE, systemSchedule);
   const newId = createTokens(random, 18, 'base64url');
   const services = createPriceServices({ fetch: globalThis.fetch, clock, log, noteCall: metrics.priceService });
@@ -147,7 +149,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
       if (recognise === undefined) {
         const statuses = entry.proof.kind === 'ask' ? entry.proof.statuses : [];
         const answer = answerWith(paywall);
-        return createAsk(entry, statuses, { refusals: asks, clientOf, metrics, answer });
+        return createAsk(entry, statuses, { mayAsk, clientOf, metrics, answer });
       }
       const refused = ({ request }: AskedSale): void => void refusals.takeMs(clientOf(request));
       return createCustomers(entry, { recognise, counter, wouldCharge, metrics, refused });

@@ -43,6 +43,8 @@ const bearer = (value: string): { headers: Record<string, string> } => ({
   headers: { Authorization: `Bearer ${value}` },
 });
 const reasonOf = (answer: Answer): unknown => [answer.status, answer.headers['tollgate-reason']];
+/** Ends the responses that wait at the upstream. */
+const slow: (() => void)[] = [];
 
 beforeAll(async () => {
   keySet = createServer((_req, res) => {
@@ -61,6 +63,10 @@ beforeAll(async () => {
       res.writeHead(401, { 'www-authenticate': 'Own realm="x"' }).end('who are you');
     } else if (req.url?.endsWith('held') === true) {
       // Its client leaves.
+    } else if (req.url?.endsWith('slow') === true) slow.push(() => res.end('served'));
+    else if (req.url?.endsWith('stream') === true) {
+      res.write('served');
+      slow.push(() => res.end());
     } else if (req.url?.endsWith('missing') === true) res.writeHead(404).end('nothing here');
     else res.end('served');
   };
@@ -327,6 +333,32 @@ describe('the upstream’s own sign-in', () => {
     expect([answer.status, answer.body, kit.told()['tollgate-access']]).toEqual([200, 'served', 'free']);
     // A body can be sent once: it is asked to pay.
     expect((await kit.ask('/own-free/a', { ...wrong, method: 'POST', body: '{}' })).status).toBe(402);
+  });
+
+  test('behaviour: a customer may send as many requests at once as anybody, beside as many streams', async () => {
+    const right = { headers: { 'X-Own': 'right', 'X-Forwarded-For': '192.0.2.80' } };
+    const many = (target: string): Promise<readonly Answer[]> =>
+      Promise.all(Array.from({ length: 25 }, () => kit.ask(target, right)));
+    const streams = many('/own/stream');
+    await vi.waitFor(() => expect(slow).toHaveLength(25));
+    const first = kit.ask('/own/a', right);
+    expect((await first).status).toBe(200);
+    const rest = many('/own/slow');
+    await vi.waitFor(() => expect(slow).toHaveLength(50));
+    for (const end of slow.splice(0)) end();
+    for (const { status } of [...(await streams), ...(await rest)]) expect(status).toBe(200);
+  });
+
+  test('attack: of thirty made-up credentials at once the upstream is asked about ten', async () => {
+    const served = kit.upstream.seen.length;
+    const statuses = await Promise.all(
+      Array.from({ length: 30 }, async (_, n) => {
+        const headers = { 'X-Own': `wrong ${n}`, 'X-Forwarded-For': '192.0.2.81' };
+        return (await kit.ask('/own/slow', { headers })).status;
+      }),
+    );
+    expect(new Set(statuses)).toEqual(new Set([402]));
+    expect(kit.upstream.seen.length - served).toBe(10);
   });
 
   test('attack: ten refusals a minute and client, then nobody is asked', async () => {
