@@ -35,7 +35,13 @@ import { createSaleMetrics } from '../gateway/selling/sale-metrics.ts';
 import { createSelling, type SellingDeps } from '../gateway/selling/selling.ts';
 import { refuseAnonymous } from '../gateway/selling/anonymous.ts';
 import { refuseUnanswerable } from '../gateway/selling/unanswerable.ts';
-import type { AskedSale, PlannedRequest, Sell, WayToPass } from '../gateway/selling/way-to-pass.ts';
+import {
+  NEXT,
+  type AskedSale,
+  type PlannedRequest,
+  type Sell,
+  type WayToPass,
+} from '../gateway/selling/way-to-pass.ts';
 import { createWouldCharge, type SeenResponse } from '../gateway/selling/would-charge.ts';
 import { createTrust } from '../gateway/trust.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
@@ -144,17 +150,19 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
           return proof satisfies never;
       }
     };
+    const named = refuseAnonymous(proxy.customerHeader.toLowerCase());
+    const passes = passesFor(config, proxy, (refusal, origin) => paywall.refuse(refusal, origin).response);
+    const namedPass: WayToPass = (asked) => (passes === undefined || named(asked) !== NEXT ? NEXT : passes.way(asked));
     const customersBy = (entry: CustomerEntry): WayToPass => {
       const recognise = recogniseBy(entry);
       if (recognise === undefined) {
         const statuses = entry.proof.kind === 'ask' ? entry.proof.statuses : [];
         const answer = answerWith(paywall);
-        return createAsk(entry, statuses, { mayAsk, clientOf, metrics, answer });
+        return createAsk(entry, statuses, { mayAsk, pass: namedPass, clientOf, metrics, answer });
       }
       const refused = ({ request }: AskedSale): void => void refusals.takeMs(clientOf(request));
       return createCustomers(entry, { recognise, counter, wouldCharge, metrics, refused });
     };
-    const passes = passesFor(config, proxy, (refusal, origin) => paywall.refuse(refusal, origin).response);
     const ways = new Map([...customers.values()].map((entry) => [entry.id, customersBy(entry)]));
     const observe = createObservation({ ownOffer, wouldCharge: judge, meter, metrics, log });
     const subjectOf = subjectBy(clientOf, proxy.customerHeader.toLowerCase());
@@ -163,7 +171,7 @@ export function startSelling(deps: SellingPartDeps): SellingPart {
         ...(seesResponses || !needsResponse(plan, config.selling) ? [] : [refuseUnanswerable]),
         ...(plan.observe === undefined ? [] : [observe]),
         ...askingLast(plan.customers, config.selling).flatMap((id) => ways.get(id) ?? []),
-        refuseAnonymous(proxy.customerHeader.toLowerCase()),
+        named,
         ...(passes === undefined ? [] : [passes.way]),
       ],
       afterPayment:

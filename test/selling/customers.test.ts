@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { recogniseTokens } from '../../src/gateway/selling/customers/tokens.ts';
 import { systemClock } from '../../src/host/clock.ts';
 import { temporaryFolder } from '../support/process.ts';
+import { buyPass, tokenOf } from './bought-passes.ts';
 import { codeOf, seriesOf, startPlans, type Answer, type PlanKit } from './kit.ts';
 
 const files = temporaryFolder();
@@ -79,6 +80,7 @@ beforeAll(async () => {
       '    - { id: office, customers: [office] }',
       '    - { id: own, customers: [own] }',
       '    - { id: own-free, customers: [own], free: { requests: 2, window: day } }',
+      '    - { id: own-pass, customers: [own], cookie: true, passes: [{ id: minute, amount: "0.90", seconds: 60 }] }',
       '    - { id: metered, customers: [metered], free: { requests: 1, window: hour } }',
       '    - { id: free, free: { requests: 2, window: hour, identities: 3 } }',
       '    - { id: by-customer, free: { requests: 1, window: month, by: customer } }',
@@ -90,10 +92,10 @@ beforeAll(async () => {
       '    - { id: own, header: X-Own, ask: { statuses: [401] } }',
       `    - { id: metered, header: X-Api-Key, keys_file: ${quotaFile}, quota: { requests: 2, window: day } }`,
       'routes:',
-      ...['keys', 'tokens', 'office', 'own', 'own-free', 'metered', 'free', 'by-customer'].map(
+      ...['keys', 'tokens', 'office', 'own', 'own-free', 'own-pass', 'metered', 'free', 'by-customer'].map(
         (id) => `  - { method: GET, route_pattern: "/${id}/*", amount: "0.10", plan_id: ${id} }`,
       ),
-      ...['own-free', 'free', 'metered'].map(
+      ...['own-free', 'own-pass', 'free', 'metered'].map(
         (id) => `  - { method: POST, route_pattern: "/${id}/*", amount: "0.10", plan_id: ${id} }`,
       ),
       '  - { method: GET, route_pattern: /named, amount: "0.10", plan_id: keys, allow_anonymous: false }',
@@ -333,6 +335,21 @@ describe('the upstream’s own sign-in', () => {
     expect([answer.status, answer.body, kit.told()['tollgate-access']]).toEqual([200, 'served', 'free']);
     // A body can be sent once: it is asked to pay.
     expect((await kit.ask('/own-free/a', { ...wrong, method: 'POST', body: '{}' })).status).toBe(402);
+  });
+
+  test('behaviour: who holds a pass passes by it, in a cookie too, and the upstream is not asked; a pass that is over is none', async () => {
+    const { answer } = await buyPass(kit, '/own-pass/a', 'minute');
+    const cookie = `tollgate_pass=${tokenOf(answer)}`;
+    const served = kit.upstream.seen.length;
+    for (const method of ['GET', 'POST']) {
+      const body = method === 'GET' ? {} : { body: '{}' };
+      const passed = await kit.ask('/own-pass/a', { method, ...body, headers: { 'X-Own': 'wrong', cookie } });
+      expect([passed.status, kit.told()['tollgate-access']]).toEqual([200, 'pass']);
+    }
+    expect(kit.upstream.seen.length - served).toBe(2);
+    kit.pass(61_000);
+    const over = await kit.ask('/own-pass/a', { method: 'POST', body: '{}', headers: { 'X-Own': 'right', cookie } });
+    expect([over.status, kit.told()['tollgate-access']]).toEqual([200, 'customer']);
   });
 
   test('behaviour: a customer may send as many requests at once as anybody, beside as many streams', async () => {

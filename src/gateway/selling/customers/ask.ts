@@ -23,6 +23,8 @@ import type { DecideAsked, MayAsk } from './asked-clients.ts';
 
 export type AskDeps = {
   readonly mayAsk: MayAsk;
+  /** The pass of a request, which may be in a cookie: with a good one the upstream is not asked. */
+  readonly pass: WayToPass;
   readonly clientOf: (request: PlannedRequest) => string;
   readonly metrics: Pick<SaleMetrics, 'customer' | 'asked'>;
   /** The answer of ours to a request that nothing lets pass. */
@@ -38,7 +40,7 @@ const PAYING: readonly string[] = ['payment-signature', 'x-payment', 'tollgate-p
 export function createAsk(
   { id, header }: CustomerEntry,
   statuses: readonly number[],
-  { mayAsk, clientOf, metrics, answer }: AskDeps,
+  { mayAsk, pass, clientOf, metrics, answer }: AskDeps,
 ): WayToPass {
   const ask = (asked: AskedSale, decide: DecideAsked | undefined): Ruling | NotPassed => {
     if (decide === undefined) return UNKNOWN;
@@ -78,6 +80,9 @@ export function createAsk(
       return NEXT;
     // On another route the upstream may not know it.
     const name = hash('sha256', JSON.stringify([id, sale.route.id, credential]));
-    return whenKnown(mayAsk(clientOf(request), name), (decide) => ask(asked, decide));
+    const go = (passed: Ruling | NotPassed): Ruling | NotPassed | Promise<Ruling | NotPassed> =>
+      passed.kind === 'next' ? whenKnown(mayAsk(clientOf(request), name), (decide) => ask(asked, decide)) : passed;
+    const passed = pass(asked);
+    return passed instanceof Promise ? passed.then(go) : go(passed);
   };
 }
