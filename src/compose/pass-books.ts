@@ -35,7 +35,7 @@ export function startPassBooks({ ledger, config, meter, metrics, memory, log, cl
   const newId = createTokens(random, 18, 'base64url');
   const schedule = systemSchedule;
   const { monotonic } = clock;
-  const revocations = startRevocations({ ledger, isWanted: () => sellsPasses(config()), clock, schedule });
+  const revocations = startRevocations({ ledger, isWanted: () => takesPasses(config()), clock, schedule });
   const books = createPassBooks({
     ...{ ledger, revocations, meter, metrics, newId, clock, schedule, log },
     leases: createLeases({ ledger, schedule, newId, monotonic, leaseMs: LEASE_MS }),
@@ -48,8 +48,9 @@ export function startPassBooks({ ledger, config, meter, metrics, memory, log, cl
   return { books, close: revocations.close };
 }
 
-function sellsPasses({ selling }: Config): boolean {
-  return selling.plans.byId.values().some(({ passes }) => passes.length > 0);
+/** Whether passes let requests in: those that were sold do in each plan, also in one that sells none any more. */
+function takesPasses({ selling }: Config): boolean {
+  return selling.plans.byId.size > 0;
 }
 
 /** Judges by the configuration in force. */

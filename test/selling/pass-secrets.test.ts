@@ -20,7 +20,7 @@ const text = (secrets: readonly string[], plans = OFFERED): string =>
     '  plans:',
     `    - { id: api, passes: [${plans}] }`,
     '    - { id: other, passes: [{ id: minute, amount: "0.20", seconds: 60 }] }',
-    '    - { id: brief, passes: [{ id: second, amount: "0.25", seconds: 1 }] }',
+    '    - { id: brief, passes: [{ id: second, amount: "0.25", seconds: 1 }, { id: hour, amount: "0.30", seconds: 3600 }] }',
     '    - { id: ordered, customers: [partners], passes: [{ id: hour, amount: "0.30", seconds: 3600 }, { id: two, amount: "0.40", uses: 2 }, { id: money, amount: "0.70", credit: "0.80", valid: 1h, scope: route }] }',
     '    - { id: freely, free: { requests: 1, window: day }, passes: [{ id: hour, amount: "0.30", seconds: 3600 }] }',
     '  customers: [{ id: partners, header: X-Api-Key, keys_file: keys.txt }]',
@@ -104,6 +104,23 @@ describe('the end of a pass', () => {
     kit.pass(59_000);
     expect((await use(minute)).status).toBe(200);
     await kit.reload(text([FIRST]));
+  });
+
+  test('attack: a pass that is revoked once no plan sells passes any more is let in nowhere within ten seconds', async () => {
+    const sold = await startPlans(text([FIRST]), { files: { 'keys.txt': '' } });
+    try {
+      const { answer } = await buyPass(sold, '/brief', 'hour');
+      await sold.reload(text([FIRST]).replaceAll(/, passes: \[\{.*?\}\]/g, ''));
+      expect((await present(sold, '/brief', tokenOf(answer))).status).toBe(200);
+      const { data } = JSON.parse((await sold.dashboard('GET', '/v1/billing/passes')).body) as {
+        data: { id: string }[];
+      };
+      await sold.dashboard('POST', `/v1/billing/passes/${data[0]?.id}/revoke`);
+      const used = async (): Promise<unknown> => reasonOf(await present(sold, '/brief', tokenOf(answer)));
+      await expect.poll(used, { timeout: 30_000 }).toEqual([402, 'pass_revoked']);
+    } finally {
+      await sold.close();
+    }
   });
 });
 
