@@ -1,7 +1,9 @@
 // The books of passes of this process: what draws on them in the ledger, the leases of draws, and what was revoked. They live as
 // long as the process; whose redirects lead away comes from the configuration in force.
 import type { Config } from '../config/config.ts';
+import { createOffers } from '../domain/payment/offer.ts';
 import type { PassLedger } from '../domain/selling/pass-store.ts';
+import { settleBy } from '../domain/selling/plan.ts';
 import { ownAuthorities } from '../gateway/pay/charged-responses.ts';
 import { createReplays, type ResponseMemory } from '../gateway/pay/kept-responses.ts';
 import { createLeases, LEASE_MS } from '../gateway/pay/lease.ts';
@@ -11,10 +13,11 @@ import { createPassBooks } from '../gateway/selling/passes/pass-books.ts';
 import type { PassBooks } from '../gateway/selling/passes/presented-pass.ts';
 import { startRevocations } from '../gateway/selling/passes/revocations.ts';
 import type { SaleMetrics } from '../gateway/selling/sale-metrics.ts';
-import { createWouldCharge, type WouldCharge } from '../gateway/selling/would-charge.ts';
+import { createWouldCharge } from '../gateway/selling/would-charge.ts';
 import { systemSchedule, type Clock, type Random } from '../host/clock.ts';
 import { createTokens } from '../host/identifiers.ts';
 import type { Log } from '../host/log.ts';
+import { receiversById } from './part.ts';
 
 type PassBooksDeps = {
   readonly ledger: PassLedger;
@@ -53,14 +56,23 @@ function takesPasses({ selling }: Config): boolean {
   return selling.plans.byId.size > 0;
 }
 
+type WouldChargeOn = Parameters<typeof createPassBooks>[0]['wouldCharge'];
+
 /** Judges by the configuration in force. */
-function judgeInForce(config: () => Config): WouldCharge {
-  let known: { readonly of: Config; readonly judge: WouldCharge } | undefined;
+function judgeInForce(config: () => Config): WouldChargeOn {
+  let known: { readonly of: Config; readonly judge: WouldChargeOn } | undefined;
   return (...asked) => {
     const of = config();
-    if (known?.of !== of) known = { of, judge: createWouldCharge(authoritiesOf(of)) };
+    if (known?.of !== of) known = { of, judge: judgeBy(of) };
     return known.judge(...asked);
   };
+}
+
+/** The route's own offer says when its money moves, also where nobody can say what a request costs. */
+function judgeBy(config: Config): WouldChargeOn {
+  const judge = createWouldCharge(authoritiesOf(config));
+  const offer = createOffers(receiversById(config), settleBy(config.selling.plans));
+  return (route, method, head) => judge(offer(route), method, head);
 }
 
 function authoritiesOf({ proxy }: Config): Parameters<typeof createWouldCharge>[0] {

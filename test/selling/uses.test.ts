@@ -10,6 +10,7 @@ const PLANS = [
   '  plans:',
   '    - { id: api, passes: [{ id: ten, amount: "0.50", uses: 10 }, { id: three, amount: "0.20", uses: 3, scope: route }] }',
   '    - { id: other, passes: [{ id: ten, amount: "0.60", uses: 10 }, { id: money, amount: "0.90", credit: "0.90" }] }',
+  '    - { id: priced, settle: before_response, passes: [{ id: ten, amount: "0.50", uses: 10 }], price: { units: { of: query.n, amount: "0.01", max: 9, missing: 1 } } }',
 ].join('\n');
 const ROUTES = [
   'routes:',
@@ -17,6 +18,7 @@ const ROUTES = [
   '  - { method: POST, route_pattern: "/a", amount: "0.10", plan_id: api }',
   '  - { method: GET, route_pattern: "/b", amount: "0.10", plan_id: api }',
   '  - { method: GET, route_pattern: "/other", amount: "0.25", plan_id: other }',
+  '  - { method: POST, route_pattern: "/priced", amount: "0.10", plan_id: priced }',
 ].join('\n');
 const SECRETS = 'charges: { secrets: ["first-secret-of-the-passes-of-32-bytes"] }';
 
@@ -123,6 +125,14 @@ test('behaviour: a pass by credit is drawn on by the price of each request, and 
   expect([failed.answer.status, leftOf(failed.answer)]).toEqual([500, '10']);
   await expect.poll(async () => leftOf(await present('/b?missing', tokenOf(failed.answer)))).toBe('10');
   expect(seriesOf(await kit.metrics(), 'tollgate_pass_drawn_total', { plan: 'other', currency: 'USD' })).toBe('0.75');
+});
+
+test('behaviour: a use is a use whatever the request costs, and given back where not charged, also if its price cannot be told', async () => {
+  const { answer } = await buy('/priced', 'ten', { method: 'POST' });
+  const lefts: unknown[] = [];
+  for (const query of ['n=1', 'n=9', 'n=1&n=9', 'n=10', 'missing&n=1', 'missing&n=1&n=9'])
+    lefts.push(leftOf(await present(`/priced?${query}`, tokenOf(answer), { method: 'POST' })));
+  expect(lefts).toEqual(['8', '7', '6', '5', '5', '5']);
 });
 
 test('attack: of two hundred draws no two have one use id, and none has one that can be guessed', async () => {

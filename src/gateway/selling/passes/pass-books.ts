@@ -4,6 +4,7 @@ import { LedgerUnavailable } from '../../../domain/payment/ledger.ts';
 import type { Problem } from '../../../domain/problem.ts';
 import { formatPrice } from '../../../domain/payment/money.ts';
 import type { Offer } from '../../../domain/payment/offer.ts';
+import type { Route } from '../../../domain/routing/route.ts';
 import { CREDIT_SCALE, standingOfBook, type DrawChange, type DrawResult } from '../../../domain/selling/pass-book.ts';
 import { drawnBy, firstUseOf } from '../../../domain/selling/pass-opening.ts';
 import type { PassLedger } from '../../../domain/selling/pass-store.ts';
@@ -28,8 +29,8 @@ export type PassBooksDeps = {
   readonly ledger: PassLedger;
   readonly leases: Pick<Leases, 'newOwner' | 'keep'>;
   readonly revocations: Pick<Revocations, 'has'>;
-  /** Whether a payment for a response would have been charged. */
-  readonly wouldCharge: (offer: Offer | Problem, method: string, head: SeenResponseHead) => boolean;
+  /** Whether a payment for a response on this route would have been charged. */
+  readonly wouldCharge: (route: Route, method: string, head: SeenResponseHead) => boolean;
   /** Answers to uses that may be sent again. */
   readonly keptUses: KeptUses;
   /** Hears what responses to requests of metered plans take. */
@@ -77,9 +78,10 @@ export function createPassBooks(deps: PassBooksDeps): PassBooks {
       const name = key === null ? undefined : nameUse(pass.passId, use, key);
       const given = name && !revocations.has(pass.passId) ? keptUses.find(name) : undefined;
       if (given !== undefined) return { kind: 'answered', outcome: given };
-      const offer = await use.offer();
-      if ('code' in offer && pass.kind === 'credit') return refuse(use.route, offer);
-      const price = 'code' in offer ? route.amount : formatPrice(offer.price);
+      // A use is a use, whatever the request costs.
+      const offer = pass.kind === 'credit' ? await use.offer() : undefined;
+      if (offer !== undefined && 'code' in offer) return refuse(use.route, offer);
+      const price = offer === undefined ? route.amount : formatPrice(offer.price);
       const wanted: Reservation = {
         ...{ kind: 'reserve', passId: pass.passId, useId: `use_${deps.newId()}`, owner: leases.newOwner(), key },
         ...{ amount: drawnBy(pass, price), leaseMs: LEASE_MS },
@@ -114,13 +116,14 @@ type Asked = {
   /** Under which its answer is kept; undefined: it is not. */
   readonly name: UseName | undefined;
   readonly answer: AnswerInstead;
-  readonly offer: Offer | Problem;
+  /** Undefined: the pass is by uses. */
+  readonly offer: Offer | undefined;
   readonly wanted: Reservation;
   readonly since: number;
 };
 
 function grant(deps: PassBooksDeps, asked: Asked, reserved: Drawn): Ruling {
-  const { pass, use, name, answer, offer, wanted, since } = asked;
+  const { pass, use, name, answer, wanted, since } = asked;
   const { route, plan, request } = use;
   const { passId, owner, amount } = wanted;
   const { useId } = reserved;
@@ -153,7 +156,7 @@ function grant(deps: PassBooksDeps, asked: Asked, reserved: Drawn): Ruling {
       hearer: metered?.use.hearer,
       beforeResponse: (head): GrantedVerdict | Promise<GrantedVerdict> => {
         stage = 'over';
-        const isCharged = deps.wouldCharge(offer, request.method, head);
+        const isCharged = deps.wouldCharge(route, request.method, head);
         if (isDrawn) {
           draw.end();
           return { kind: 'stream', headers: told(reserved.left), ...(isCharged ? keep : {}) };
@@ -182,10 +185,10 @@ function grant(deps: PassBooksDeps, asked: Asked, reserved: Drawn): Ruling {
 /** Meters the use of a credit, if the plan has a meter. */
 function meterUse(
   { meter }: PassBooksDeps,
-  { pass, use, offer }: Asked,
+  { use, offer }: Asked,
 ): { readonly use: MeteredUse; readonly limit: PriceLimit } | undefined {
   const { plan, route, request } = use;
-  if (plan.meter === undefined || pass.kind !== 'credit' || 'code' in offer) return undefined;
+  if (plan.meter === undefined || offer === undefined) return undefined;
   const about = { routeId: route.id, planId: plan.id, requestId: request.requestId };
   return { use: meter(plan.meter, about), limit: limitOf(offer) };
 }

@@ -115,7 +115,7 @@ export function startDrawProcess(world: DrawWorld, name: string): DrawProcess {
   const books = createPassBooks({
     ...{ ledger, leases, newId, clock, schedule, log },
     revocations: { has: () => false },
-    wouldCharge: (_offer, _method, { status }) => status < 400,
+    wouldCharge: (_route, _method, { status }) => status < 400,
     meter,
     // No answer is kept: the books alone know a use that comes again.
     keptUses: createKeptUses({
