@@ -68,8 +68,23 @@ function unpayablePrices(raw: Readonly<Record<string, unknown>>, receivers: Read
   });
 }
 
+function pathOf(at: PriceFault['at']): Issue['path'] {
+  switch (at.part) {
+    case 'rule':
+      return ['rules', at.index, at.name];
+    case 'units':
+      return ['units', 'amount'];
+    case 'service':
+      return ['service', 'max'];
+    case 'sum':
+      return [];
+    default:
+      return at satisfies never;
+  }
+}
+
 function issueOf({ at, kind }: PriceFault, decimals: number): Issue {
-  const path = at.part === 'rule' ? ['rules', at.index, at.name] : at.part === 'units' ? ['units', 'amount'] : [];
+  const path = pathOf(at);
   const message =
     kind === 'decimals'
       ? `has more digits after the point than the ${decimals} decimals of the asset; write fewer`

@@ -1,7 +1,7 @@
 // The keys of `price` of a plan: rules, units and a service, by which a request costs what it asks for. Beside the schema
 // stand the rules that need more than one key, which look at data that may still be wrong in any way.
 import { z } from 'zod';
-import { AMOUNT_ADVICE, AMOUNT_PATTERN, isPrice, parsePrice, type Price } from '../domain/payment/money.ts';
+import { AMOUNT_ADVICE, comparePrices, isPrice, parsePrice, type Price } from '../domain/payment/money.ts';
 import { foldName } from '../domain/selling/fold-name.ts';
 import {
   inputsOf,
@@ -223,9 +223,8 @@ function unitIssues(given: unknown, path: Path): Issue[] {
 
 function boundIssues(given: unknown, path: Path): Issue[] {
   const [min, max] = ['min', 'max'].map((name) => valueAt(given, ['service', name]));
-  if (typeof min !== 'string' || typeof max !== 'string' || !AMOUNT_PATTERN.test(min) || !AMOUNT_PATTERN.test(max))
-    return [];
-  if (Number(min) <= Number(max)) return [];
+  const [least, most] = [min, max].map((each) => (typeof each === 'string' ? parsePrice(each) : undefined));
+  if (least === undefined || most === undefined || comparePrices(least, most) <= 0) return [];
   return [{ path: [...path, 'service', 'max'], message: 'is less than min; write at least that' }];
 }
 

@@ -69,6 +69,14 @@ test.each([
     '{ service: { url: "http://127.0.0.1:9/p", min: "3", max: "2" } }',
     'service.max: is less than min; write at least that',
   ],
+  [
+    '{ service: { url: "http://127.0.0.1:9/p", min: "0.100000000000000001", max: "0.1" } }',
+    'service.max: is less than min; write at least that',
+  ],
+  [
+    '{ service: { url: "http://127.0.0.1:9/p", min: "1", max: "2.0000001" } }',
+    'service.max: cannot be paid: has more digits after the point than the 6 decimals',
+  ],
   [`{ service: { ${SERVICE}, timeout: 31s } }`, 'service.timeout: is out of range; write 10ms to 30s'],
   [`{ service: { ${SERVICE}, cache: 25h } }`, 'service.cache: is out of range'],
   [`{ service: { ${SERVICE}, inputs: [body.n] } }`, 'service.inputs[0]: is not query.NAME'],

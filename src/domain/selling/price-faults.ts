@@ -9,12 +9,14 @@ export type PriceFault = {
   readonly at:
     | { readonly part: 'rule'; readonly index: number; readonly name: 'amount' | 'times' }
     | { readonly part: 'units' }
+    /** The highest price that the service may say. */
+    | { readonly part: 'service' }
     | { readonly part: 'sum' };
 };
 
 /** Finds the faults of a price on routes of these amounts, whose finest asset has so many decimals. */
 export function findPriceFaults(price: PlanPrice, amounts: readonly Price[], decimals: number): PriceFault[] {
-  const { rules, units } = price;
+  const { rules, units, service } = price;
   const isFine = (each: Price): boolean => each.scale <= decimals;
   const ofRules = rules.flatMap(({ base }, index): PriceFault[] => {
     const made = base.kind === 'amount' ? [base.amount] : amounts.map((own) => multiplyPrices(own, base.factor));
@@ -22,6 +24,13 @@ export function findPriceFaults(price: PlanPrice, amounts: readonly Price[], dec
   });
   const ofUnits: PriceFault[] =
     units === undefined || isFine(units.amount) ? [] : [{ kind: 'decimals', at: { part: 'units' } }];
+  const ofService: PriceFault[] =
+    service === undefined || isFine(service.max) ? [] : [{ kind: 'decimals', at: { part: 'service' } }];
   const isTooHigh = amounts.some((own) => !withinDigits(highestSum(price, own)));
-  return [...ofRules, ...ofUnits, ...(isTooHigh ? [{ kind: 'digits', at: { part: 'sum' } } as const] : [])];
+  return [
+    ...ofRules,
+    ...ofUnits,
+    ...ofService,
+    ...(isTooHigh ? [{ kind: 'digits', at: { part: 'sum' } } as const] : []),
+  ];
 }

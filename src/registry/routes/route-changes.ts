@@ -78,6 +78,8 @@ function findUnplanned({ planId }: Route, plans: Plans | undefined): readonly Fi
   return [{ pointer: '/plan_id', detail }];
 }
 
+const PARTS = { units: 'the units', service: 'the max of its price service', sum: 'the highest price' };
+
 /** A price of the plan that the asset of the route's receiver cannot hold would be answered 503. */
 function findUnpayablePlan(
   route: Pick<Route, 'amount' | 'planId' | 'receiverConfigId'>,
@@ -90,7 +92,7 @@ function findUnpayablePlan(
   if (plan === undefined || 'code' in plan || plan.price === undefined || !receiver || !own) return [];
   const decimals = mostDecimals(receiver);
   return findPriceFaults(plan.price, [own], decimals).map(({ kind, at }) => {
-    const what = at.part === 'rule' ? `rule ${at.index + 1}` : at.part === 'units' ? 'the units' : 'the highest price';
+    const what = at.part === 'rule' ? `rule ${at.index + 1}` : PARTS[at.part];
     // What follows from the amount is the amount's fault; the rest is the plan's, whatever the amount.
     const pointer = at.part === 'sum' || (at.part === 'rule' && at.name === 'times') ? '/amount' : '/plan_id';
     const has =
