@@ -159,6 +159,7 @@ describe('a price by rules and units', () => {
     await vi.waitFor(() =>
       expect(kit.lines.findLast(({ msg }) => msg === 'would have asked')).toMatchObject({
         problem: 'price_ambiguous',
+        would_charge: false,
       }),
     );
     expect(seriesOf(await kit.metrics(), 'tollgate_would_charge_total')).toBe('0.51');

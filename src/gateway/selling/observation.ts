@@ -44,7 +44,7 @@ export function createObservation({ ownOffer, wouldCharge, meter, metrics, log }
           : { amount: cost === undefined ? offer.amount : formatPrice(cost), currency: route.currency };
       log.info('would have asked', {
         ...{ request_id: request.requestId, route_id: route.id, plan: plan.id, method: request.method },
-        ...{ path: request.path, ...asked, would_charge: charged },
+        ...{ path: request.path, ...asked, would_charge: charged && !('code' in offer) },
         ...(inputs === undefined ? {} : { inputs: showInputs(inputs) }),
       });
     };
