@@ -56,14 +56,13 @@ export function createAsk(
         // A body can be sent once.
         const isSpent = hasBody(request.req) || request.req.headers.upgrade !== undefined;
         const ruling = isSpent ? asked.demand('customer_unknown') : asked.rest('customer_unknown');
-        const go = (ruled: Ruling): GrantedVerdict => {
+        return whenKnown(ruling, (ruled): GrantedVerdict => {
           if (ruled.kind === 'granted') return { kind: 'again', permit: ruled.permit, granted: ruled.granted };
           return {
             kind: 'replace',
             response: ruled.kind === 'answered' ? ruled.outcome.response : answer(ruled, request),
           };
-        };
-        return ruling instanceof Promise ? ruling.then(go) : go(ruling);
+        });
       },
       done: () => decide('silent'),
     });
@@ -78,11 +77,11 @@ export function createAsk(
       PAYING.some((name) => headerValues(rawHeaders, name).length > 0)
     )
       return NEXT;
-    // On another route the upstream may not know it.
-    const name = hash('sha256', JSON.stringify([id, sale.route.id, credential]));
-    const go = (passed: Ruling | NotPassed): Ruling | NotPassed | Promise<Ruling | NotPassed> =>
-      passed.kind === 'next' ? whenKnown(mayAsk(clientOf(request), name), (decide) => ask(asked, decide)) : passed;
-    const passed = pass(asked);
-    return passed instanceof Promise ? passed.then(go) : go(passed);
+    return whenKnown(pass(asked), (passed) => {
+      if (passed.kind !== 'next') return passed;
+      // On another route the upstream may not know it.
+      const name = hash('sha256', JSON.stringify([id, sale.route.id, credential]));
+      return whenKnown(mayAsk(clientOf(request), name), (decide) => ask(asked, decide));
+    });
   };
 }

@@ -18,8 +18,9 @@ import { readCaller } from '../../caller.ts';
 import { namedByConnection } from '../../headers.ts';
 import type { Rail } from '../../rails/rail.ts';
 import type { PlannedRequest } from '../way-to-pass.ts';
+import { whenKnown } from '../when-known.ts';
 import type { PricedSale } from './priced-sale.ts';
-import type { PriceServices, ServicePrice } from './price-service.ts';
+import type { PriceServices } from './price-service.ts';
 
 /** Prices a request; `credential`: what it pays with. A promise only if a price service has to be asked. */
 export type PriceSale = (
@@ -120,14 +121,12 @@ function askService(deps: PricingDeps, asked: ServiceQuestion): PricedSale | Pro
     length: read.get('length') === undefined ? null : Number(read.get('length')),
     ...{ customer_id: customerId, amount: formatPrice(sum), currency: route.currency },
   });
-  const conclude = (answer: ServicePrice): PricedSale => {
+  return whenKnown(services.ask(service, question), (answer) => {
     if (answer.kind === 'price') return { offer: offerAt(route, answer.offered, inputs), inputs };
     return service.whenAway === 'route'
       ? priced(offerAt, route, own, inputs)
       : { offer: priceUnavailable(answer.retryAfterMs), inputs };
-  };
-  const answer = services.ask(service, question);
-  return answer instanceof Promise ? answer.then(conclude) : conclude(answer);
+  });
 }
 
 function told(inputs: PriceInputs, prefix: string): Readonly<Record<string, string>> {
