@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAIN, NODE } from '../cli/support.ts';
 import { hasPostgres } from '../postgres/server.ts';
 import { freshDatabase, stopSharedPostgres } from '../postgres/store.ts';
-import { startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
+import { caughtUp, startPaidTollgate, until, type PaidTollgate } from '../support/paid-tollgate.ts';
 import { startProcess, temporaryFolder, type TollgateProcess } from '../support/process.ts';
 
 const SECRET = 'a-secret-of-the-test-of-at-least-32-bytes';
@@ -51,9 +51,7 @@ describe.skipIf(!hasPostgres)('tollgate copy with payments under way', () => {
     );
     const answer = await until(`${target} was asked for`, async () => held.get(target), 60_000);
     socket.resetAndDestroy();
-    // What came before them on the same loop has been seen when these are answered.
-    for (let asked = 0; asked < 3; asked++)
-      await (await fetch(paid.url('/free'), { headers: { connection: 'close' } })).text();
+    await caughtUp(paid.url('/free'));
     answer();
     const store = new DatabaseSync(path.join(path.dirname(paid.config), 'data/tollgate.db'), { readOnly: true });
     const count = store.prepare('SELECT count(*) AS kept FROM charge_answers');

@@ -194,6 +194,11 @@ export async function startPaidTollgate(options: {
   };
 }
 
+/** Resolves when the process at `url` has seen what was sent to it, or left it, before: it came on the same loop. */
+export async function caughtUp(url: string): Promise<void> {
+  for (let asked = 0; asked < 3; asked++) await (await fetch(url, { headers: { connection: 'close' } })).arrayBuffer();
+}
+
 /** Resolves once `look` gives something true; fails loudly where that does not happen. */
 export async function until<T>(
   what: string,

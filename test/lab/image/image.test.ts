@@ -3,11 +3,11 @@
 // apt-get install buildah) and says why where it is not.
 import { type ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { packageFile, readText, VALUES } from '../../deploy/support.ts';
+import { freePort } from '../../support/free-port.ts';
 import { temporaryFolder } from '../../support/process.ts';
 import { startUpstream } from '../../support/upstream.ts';
 import { buildImage, obstacle, type Image, type RunOptions } from './buildah.ts';
@@ -204,15 +204,6 @@ routes: [{ route_pattern: /paid, amount: "0.10" }]
     }
   });
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-}
 
 function listening(child: ChildProcess | undefined, listener: string): Promise<void> {
   return written(child, `"listener":"${listener}"`);

@@ -3,10 +3,11 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
-import { createServer as createSocketServer, type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ProfileName } from '../../../../src/domain/routing/profile.ts';
+import { freePort } from '../../../support/free-port.ts';
 import { createHits, type Running, type UpstreamSpec } from '../upstream.ts';
 
 export const PROGRAMS = path.join(import.meta.dirname, 'programs');
@@ -112,15 +113,6 @@ async function startProgram(spec: ProgramSpec): Promise<Running> {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   return { port, executions: () => hits.executions + statSync(file).size, close };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createSocketServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** Whether it answers a request: what is only bound may still be loading. */
