@@ -49,12 +49,12 @@ export function readArgs(
     if (token.kind !== 'option') continue;
     const flag = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined;
     if (flag === undefined) {
-      // Letters behind one dash are read as flags of one letter each: the first one is told.
+      // Letters behind one dash are read as a group of short flags: the first one is told.
       if (unknown.has(token.index)) continue;
       unknown.add(token.index);
-      const isRow = (argv[token.index] ?? '').length > 2 && !token.rawName.startsWith('--');
-      const meant = isRow ? undefined : suggest(token.name, Object.keys(flags));
-      const advice = isRow && words.max > 0 ? 'write -- before a word that begins with -' : '--help lists what is';
+      const isGroup = (argv[token.index] ?? '').length > 2 && !token.rawName.startsWith('--');
+      const meant = isGroup ? undefined : suggest(token.name, Object.keys(flags));
+      const advice = isGroup && words.max > 0 ? 'write -- before a word that begins with -' : '--help lists what is';
       problems.push(
         `${token.rawName}: is not known here; ${meant === undefined ? advice : `did you mean --${meant}?`}`,
       );
